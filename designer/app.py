@@ -1,0 +1,100 @@
+"""The application: its event loop, its one window, and the order in which both end."""
+
+import asyncio
+import logging
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from PySide6.QtWidgets import QApplication
+
+# After PySide6: qasync takes the binding it finds imported.
+import qasync  # isort: skip
+
+from designer import tasks, theme
+from designer.settings import Settings
+
+if TYPE_CHECKING:
+    from designer.window import MainWindow
+
+log = logging.getLogger(__name__)
+
+
+class _Loop(qasync.QEventLoop):  # type: ignore[misc]  # qasync has no types
+    """qasync's loop, which also closes asynchronous generators that are left early."""
+
+    def run_forever(self) -> object:
+        before = sys.get_asyncgen_hooks()
+        sys.set_asyncgen_hooks(firstiter=self._asyncgen_firstiter_hook, finalizer=self._asyncgen_finalizer_hook)
+        try:
+            return super().run_forever()
+        finally:
+            sys.set_asyncgen_hooks(*before)
+
+
+def make_loop(app: QApplication) -> asyncio.AbstractEventLoop:
+    """The one event loop of this process: asyncio on top of Qt. A second one can crash qasync."""
+    loop: asyncio.AbstractEventLoop = _Loop(app)
+    asyncio.set_event_loop(loop)
+    return loop
+
+
+def create(path: Path | None = None) -> "MainWindow":
+    """The main window, on a file or on the start page; needs a running loop and does not show itself."""
+    from designer.window import MainWindow
+
+    settings = Settings.load()
+    app = QApplication.instance()
+    if isinstance(app, QApplication):
+        theme.apply(app, settings.theme)
+    window = MainWindow(settings)
+    if path is not None:
+        window.open_path(path)
+    return window
+
+
+def main(path: Path | None = None) -> int:
+    """Show the window and stay until it is closed; the exit code of the process."""
+    app = QApplication(sys.argv[:1])
+    app.setApplicationName("Treewright")
+    app.setOrganizationName("Treewright")
+    app.setDesktopFileName("treewright")
+    # Qt must not end the loop under our feet: the session below ends it when everything is put away.
+    app.setQuitOnLastWindowClosed(False)
+    loop = make_loop(app)
+    try:
+        loop.run_until_complete(_session(path))
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
+    return 0
+
+
+async def _session(path: Path | None) -> None:
+    closed = asyncio.get_running_loop().create_future()
+    window = create(path)
+    window.closed.connect(lambda: closed.done() or closed.set_result(None))
+    _report_to(window)
+    window.show()
+    await closed
+    await tasks.cancel_all()
+    window.deleteLater()
+
+
+def _report_to(window: "MainWindow") -> None:
+    """Let a fault in a slot cost nothing but a sentence: the window stays, the trace goes to the log."""
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        log.error("A fault in the window.", exc_info=(kind, error, trace))
+        window.tell(f"Something went wrong ({kind.__name__}). Your work is still here; save it to be safe.")
+
+    def from_loop(_loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
+        error = context.get("exception")
+        if isinstance(error, BaseException):
+            hook(type(error), error, error.__traceback__)
+        else:
+            log.error("A fault in the event loop: %s", context.get("message"))
+
+    sys.excepthook = hook
+    asyncio.get_running_loop().set_exception_handler(from_loop)

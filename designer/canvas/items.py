@@ -1,0 +1,613 @@
+"""What stands on the canvas: one item a node and one a branch, each drawn in a single ``paint``.
+
+Items show what they are given (a node, its marks, a route) and know nothing of the draft or of one another.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPainterPath, QPainterPathStroker, QPen
+from PySide6.QtWidgets import QGraphicsItem, QStyleOptionGraphicsItem, QWidget
+
+from designer.canvas.geometry import (
+    BODY,
+    CARD,
+    CHIP,
+    PILL_TEXT,
+    ROW,
+    TITLE,
+    Rect,
+    Route,
+    card_size,
+    headline,
+    one_line,
+    row_middle,
+    rows,
+)
+from designer.canvas.overlay import EdgeKey
+from designer.canvas.style import Style, kind_words
+from designer.document.draft import Place
+from designer.theme import CARD_RADIUS
+from engine import (
+    UNKNOWN,
+    ActionNode,
+    AnyNode,
+    ClassifyNode,
+    ConditionNode,
+    Json,
+    NodeId,
+    OpaqueNode,
+    Problem,
+    TerminalNode,
+)
+
+RunState: TypeAlias = Literal["", "running", "paused"]
+Hint: TypeAlias = Literal["", "target", "refused"]
+
+_MARGIN: Final = 14.0  # halo, selection ring, badge and ports reach this far out of a card
+_EDGE: Final = 14.0  # from a card's side to what is written on it
+_LEAD: Final = 26.0  # the short line in front of a card that starts the tree or is reached by stubs
+_FAR: Final = 0.38  # below this zoom nothing can be read: no texts
+_PORT: Final = 4.25
+_PORT_HIT: Final = 10.0
+_CORNER: Final = 10.0
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What is to be seen on a card beside the node itself."""
+
+    selected: bool = False
+    start: bool = False
+    state: RunState = ""
+    visits: int = 0
+    taken: frozenset[str] = frozenset()
+    targets: Mapping[str, str] = field(default_factory=dict)
+    """Connected branches, and what the node at their far end is called."""
+    near: int = 0
+    """How many branches are drawn to this card."""
+    far: int = 0
+    """How many lead here as stubs."""
+    problems: tuple[Problem, ...] = ()
+    probabilities: Mapping[str, float] = field(default_factory=dict)
+    rank: int | None = None
+    """Which verdict of the tree a terminal has, counted in order of appearance."""
+
+    @property
+    def severity(self) -> Literal["", "error", "warning", "info"]:
+        """That of the worst problem."""
+        found = {problem.severity for problem in self.problems}
+        return "error" if "error" in found else "warning" if "warning" in found else "info" if found else ""
+
+    @property
+    def words(self) -> str:
+        """The mark at the right of the title, as text."""
+        return self.state or (f"✓ {self.visits}" if self.visits else "")
+
+
+_GLYPHS: Final = {ActionNode: "action", ClassifyNode: "classify", ConditionNode: "condition"}
+
+
+_MISSING: Final[Mapping[type[AnyNode], str]] = {
+    ActionNode: "No action yet",
+    ClassifyNode: "No question yet",
+    ConditionNode: "No predicate yet",
+}
+
+
+class _Chip(NamedTuple):
+    rect: QRectF
+    text: str
+
+
+class NodeItem(QGraphicsItem):
+    """The card of a node, or the pill of a terminal."""
+
+    def __init__(self, node_id: NodeId, style: Style) -> None:
+        super().__init__()
+        self.node_id = node_id
+        self.marks = Marks()
+        self.hint: Hint = ""
+        self._style = style
+        self._lines: tuple[str, ...] = ()
+        self._chips: list[_Chip] = []
+        self._rows: list[tuple[str, str, float]] = []
+        self.setZValue(2)
+
+    def put(self, node: AnyNode, place: Place) -> None:
+        """Show this node at this place."""
+        self.prepareGeometryChange()
+        self.node, self.place = node, place
+        self.size = card_size(node, self.node_id)
+        self.setPos(place.x, place.y)
+        self._lay_out()
+        self.update()
+
+    def mark(self, marks: Marks) -> None:
+        """Show these marks."""
+        if marks != self.marks:
+            self.prepareGeometryChange()
+            self.marks = marks
+            self._lay_out()
+            self.update()
+
+    def restyle(self, style: Style) -> None:
+        """Take on another theme."""
+        self._style = style
+        self._lay_out()
+        self.update()
+
+    def hold(self, hint: Hint) -> None:
+        """Light the card as a target that may be connected, or dim it as one that may not."""
+        if hint != self.hint:
+            self.hint = hint
+            self.setOpacity(0.35 if hint == "refused" else 1.0)
+            self.update()
+
+    @property
+    def card(self) -> Rect:
+        """The card in the scene, without what reaches out of it."""
+        return Rect(self.place.x, self.place.y, *self.size)
+
+    def branch_at(self, pos: QPointF, slack: float = 0.0) -> str | None:
+        """The branch whose port is at this place of the item, if any."""
+        if isinstance(self.node, TerminalNode) or abs(pos.x() - CARD) > _PORT_HIT + slack:
+            return None
+        for index, branch in enumerate(rows(self.node)):
+            if abs(pos.y() - row_middle(index)) <= min(_PORT_HIT + slack, ROW / 2):
+                return branch
+        return None
+
+    def tip(self, pos: QPointF) -> str:
+        """What a card cannot show in full at this place of the item, as plain text."""
+        if self.marks.problems and self._badge().contains(pos):
+            return "\n".join(problem.message for problem in self.marks.problems)
+        top = TITLE + BODY
+        if isinstance(self.node, TerminalNode) or pos.y() < TITLE:
+            ways = self.marks.near + self.marks.far
+            lines = [self.headline, f"{kind_words(self.node)} · {self.node_id}"]
+            lines += [f"{ways} branches lead here"] if ways > 1 else []
+            lines += [self.node.description] if self.node.description else []
+            return "\n".join(lines)
+        if pos.y() < top:
+            return "\n".join(_facts(self.node))
+        index = int((pos.y() - top) // ROW)
+        branches = rows(self.node)
+        if index >= len(branches):
+            return ""
+        branch = branches[index]
+        target = self.marks.targets.get(branch)
+        lines = [f"{branch} → {target}" if target is not None else f"{branch}: leads nowhere yet"]
+        if branch in self.marks.probabilities:
+            lines.append(f"Probability {self.marks.probabilities[branch]:.2f}")
+        return "\n".join(lines)
+
+    def _lay_out(self) -> None:
+        """Break and cut all texts once, so that painting only paints."""
+        style, width = self._style, self.size[0]
+        self.headline = headline(self.node, self.node_id)
+        words = self.marks.words.removeprefix("✓ ")
+        self._mark_width = style.small_strong.width(words) + 14 if words else 0.0
+        self._pill = isinstance(self.node, TerminalNode)
+        self._lead = ""
+        if self.marks.start:
+            self._lead = "start"
+        elif not self.marks.near and self.marks.far:
+            self._lead = str(self.marks.far)
+        self._lead_width = style.small.width(self._lead) + 18 if self._lead else 0.0
+        if self._pill:
+            self._title = style.title.elided(self.headline, width - PILL_TEXT - 8)
+            self._rows = []
+            return
+        room = width - 38 - _EDGE - (self._mark_width + 8 if words else 0)
+        self._title = style.title.elided(self.headline, room)
+        self._lines, self._chips = (), []
+        facts = _facts(self.node)
+        if isinstance(self.node, ClassifyNode) or not facts:
+            text = one_line(facts[0]) if facts else _MISSING[type(self.node)]
+            self._lines = style.body.lines(text, width - 2 * _EDGE, 2)
+        else:
+            self._chips = self._flow(facts)
+        room = 96.0 if self.marks.probabilities else width - 2 * _EDGE - 4
+        self._rows = []
+        for branch in rows(self.node):
+            face = style.strong if branch in self.marks.taken else style.body
+            text = face.elided(one_line(branch), room) or "(blank)"
+            self._rows.append((branch, text, face.width(text)))
+
+    def _flow(self, facts: list[str]) -> list[_Chip]:
+        """Chips side by side in two lines; the last says how many more there are."""
+        face, right = self._style.small, CARD - _EDGE
+        chips: list[_Chip] = []
+        x, line = _EDGE - 2, 0
+        for index, fact in enumerate(facts):
+            text = face.elided(one_line(fact), right - _EDGE - 14)
+            rest = len(facts) - index - 1
+            # The last line keeps room for the count of what does not fit.
+            keep = 34 if rest and line else 0
+            width = face.width(text) + 14
+            if x + width + keep > right:
+                if line and chips:
+                    text = f"+{rest + 1}"
+                    chips.append(_Chip(QRectF(x, _chip_y(line), face.width(text) + 14, 18), text))
+                    break
+                if chips:
+                    x, line = _EDGE - 2, 1
+                if rest and line:
+                    text = face.elided(one_line(fact), right - _EDGE - 48)
+                    width = face.width(text) + 14
+            chips.append(_Chip(QRectF(x, _chip_y(line), width, 18), text))
+            x += width + 5
+        if line == 0:
+            return [_Chip(chip.rect.translated(0, 11), chip.text) for chip in chips]
+        return chips
+
+    def _badge(self) -> QRectF:
+        count = len(self.marks.problems)
+        width = 18.0 if count == 1 else 22.0 + self._style.small_strong.width(str(count))
+        return QRectF(self.size[0] + 6 - width, -9, width, 18)
+
+    # -- painting
+
+    def boundingRect(self) -> QRectF:
+        lead = self._lead_width + _LEAD if self._lead else 0.0
+        trail = self._mark_width if self._pill else 0.0
+        return QRectF(0, 0, *self.size).adjusted(-_MARGIN - lead, -_MARGIN, _MARGIN + trail, _MARGIN)
+
+    def shape(self) -> QPainterPath:
+        path = QPainterPath()
+        path.addRect(QRectF(0, 0, *self.size))
+        return path
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None
+    ) -> None:
+        if QStyleOptionGraphicsItem.levelOfDetailFromTransform(painter.worldTransform()) < _FAR:
+            self._paint_far(painter)
+            return
+        self._paint_ground(painter)
+        self._paint_lead(painter)
+        if self._pill:
+            self._paint_pill(painter)
+        else:
+            self._paint_title(painter)
+            self._paint_body(painter)
+            self._paint_rows(painter)
+        self._paint_mark(painter)
+        if self.marks.problems:
+            self._paint_badge(painter)
+
+    def _paint_far(self, painter: QPainter) -> None:
+        """From afar: a block, its kind, and where its texts are."""
+        style, marks = self._style, self.marks
+        self._paint_ground(painter, far=True)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(style.verdict(marks.rank) if self._pill else style.kind(self.node))
+        if self._pill:
+            painter.drawEllipse(QPointF(18, TITLE / 2), 8, 8)
+        else:
+            painter.drawRoundedRect(QRectF(10, 7, 20, 20), 4, 4)
+            painter.setBrush(style.line)
+            painter.drawRect(QRectF(_EDGE, TITLE + 16, CARD - 70, 7))
+            for index in range(len(self._rows)):
+                painter.drawRect(QRectF(CARD - 80, row_middle(index) - 3, 62, 7))
+        painter.setBrush(style.secondary)
+        painter.drawRect(QRectF(PILL_TEXT + 4, TITLE / 2 - 4, min(self.size[0] - PILL_TEXT - 20, 100), 8))
+        if marks.severity:
+            painter.setBrush(style.severity(marks.severity))
+            painter.drawEllipse(QPointF(self.size[0] - 4, 2), 14, 14)
+
+    def _paint_lead(self, painter: QPainter) -> None:
+        """In front of the input: that the tree starts here, or how many branches come from afar."""
+        style, marks = self._style, self.marks
+        if not self._lead:
+            if not marks.near and not self._pill:
+                _ring(painter, QPointF(0, TITLE / 2), style.branch, style.card)
+            return
+        middle = TITLE / 2
+        colour = style.accent if marks.start and marks.visits else style.branch
+        chip = QRectF(-_LEAD - self._lead_width, middle - CHIP / 2, self._lead_width, CHIP)
+        painter.setPen(QPen(colour, 1.5))
+        painter.drawLine(QLineF(-_LEAD, middle, -1, middle))
+        _arrow(painter, QPointF(-1, middle))
+        _chip(
+            painter,
+            style,
+            chip,
+            self._lead,
+            CHIP / 2,
+            style.text if marks.start else style.secondary,
+            style.card,
+            style.line,
+        )
+
+    def _paint_ground(self, painter: QPainter, *, far: bool = False) -> None:
+        style, marks, card = self._style, self.marks, QRectF(0, 0, *self.size)
+        radius = TITLE / 2 if self._pill else CARD_RADIUS
+        around = card.adjusted(-5, -5, 5, 5)
+        if marks.state or self.hint == "target":
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(style.halo)
+            painter.drawRoundedRect(around, radius + 5, radius + 5)
+        if marks.selected:
+            painter.setPen(QPen(style.accent, 4 if far else 2))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(around, radius + 5, radius + 5)
+        if marks.state or self.hint == "target":
+            rim = QPen(style.accent, 2)
+        elif marks.visits or marks.selected:
+            rim = QPen(style.accent, 1.25)
+        elif self._pill:
+            rim = QPen(style.verdict(marks.rank), 1.25)
+        elif isinstance(self.node, OpaqueNode):
+            rim = QPen(style.bad, 1.25)
+        else:
+            rim = QPen(style.line, 1)
+        if far:
+            rim.setWidthF(3 if marks.state or marks.visits else 2)
+        painter.setBrush(style.card)
+        painter.setPen(rim)
+        painter.drawRoundedRect(card, radius, radius)
+
+    def _paint_pill(self, painter: QPainter) -> None:
+        style = self._style
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(QPen(style.verdict(self.marks.rank), 3.5))
+        painter.drawEllipse(QPointF(18, TITLE / 2), 5.25, 5.25)
+        style.title.draw(painter, PILL_TEXT, TITLE / 2, self._title, style.text)
+
+    def _paint_title(self, painter: QPainter) -> None:
+        style = self._style
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(style.kind(self.node))
+        painter.drawRoundedRect(QRectF(10, 8, 18, 18), 4, 4)
+        glyph = _GLYPHS.get(type(self.node), "problem-error")
+        style.icon(glyph, style.card).render(painter, QRectF(12.5, 10.5, 13, 13))
+        style.title.draw(painter, 38, TITLE / 2, self._title, style.text)
+
+    def _paint_body(self, painter: QPainter) -> None:
+        style = self._style
+        painter.setPen(QPen(style.line, 1))
+        painter.drawLine(QLineF(0.5, TITLE, CARD - 0.5, TITLE))
+        if self._rows:
+            painter.drawLine(QLineF(0.5, TITLE + BODY, CARD - 0.5, TITLE + BODY))
+        first = TITLE + BODY / 2 - 8.5 * (len(self._lines) - 1)
+        for index, line in enumerate(self._lines):
+            style.body.draw(painter, _EDGE - 2, first + 17 * index, line, style.secondary)
+        for chip in self._chips:
+            ink = style.bad if isinstance(self.node, OpaqueNode) else style.text
+            _chip(painter, style, chip.rect, chip.text, 4, ink, style.raised, style.line)
+
+    def _paint_rows(self, painter: QPainter) -> None:
+        style, marks = self._style, self.marks
+        widest = max((width for _, _, width in self._rows), default=0.0)
+        bar = CARD - _EDGE - 4 - widest - 46 - _EDGE
+        for index, (branch, text, width) in enumerate(self._rows):
+            middle = row_middle(index)
+            taken = branch in marks.taken
+            ink = style.accent if taken else style.secondary if branch == UNKNOWN else style.text
+            face = style.strong if taken else style.body
+            face.draw(painter, CARD - _EDGE - 4 - width, middle, text, ink)
+            if branch in marks.probabilities:
+                self._paint_bar(painter, marks.probabilities[branch], middle, bar)
+            port = QPointF(CARD, middle)
+            if taken:
+                painter.setPen(Qt.PenStyle.NoPen)
+                painter.setBrush(style.accent)
+                painter.drawEllipse(port, _PORT + 1, _PORT + 1)
+            else:
+                _ring(painter, port, style.branch, style.card, filled=branch in marks.targets)
+
+    def _paint_bar(self, painter: QPainter, share: float, middle: float, width: float) -> None:
+        style = self._style
+        share = min(max(share, 0.0), 1.0)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(style.line)
+        painter.drawRoundedRect(QRectF(_EDGE - 2, middle - 3, width, 6), 3, 3)
+        painter.setBrush(style.accent)
+        painter.drawRoundedRect(QRectF(_EDGE - 2, middle - 3, max(width * share, 6.0), 6), 3, 3)
+        text = f"{share:.2f}"
+        style.number.draw(
+            painter, _EDGE + width + 36 - style.number.width(text), middle, text, style.secondary
+        )
+
+    def _paint_mark(self, painter: QPainter) -> None:
+        style, marks = self._style, self.marks
+        if not marks.words:
+            return
+        # A pill has no room inside: its mark follows it.
+        x = self.size[0] + 10 if self._pill else self.size[0] - _EDGE + 2 - self._mark_width
+        if marks.state:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(style.accent)
+            painter.drawEllipse(QPointF(x + 4, TITLE / 2), 4, 4)
+        else:
+            style.icon("check", style.accent).render(painter, QRectF(x, TITLE / 2 - 6, 12, 12))
+        style.small_strong.draw(painter, x + 14, TITLE / 2, marks.words.removeprefix("✓ "), style.accent)
+
+    def _paint_badge(self, painter: QPainter) -> None:
+        style, badge, severity = self._style, self._badge(), self.marks.severity
+        colour, count = style.severity(severity), len(self.marks.problems)
+        painter.setPen(QPen(colour, 1.25))
+        painter.setBrush(style.card)
+        painter.drawRoundedRect(badge, 10, 10)
+        style.icon(f"problem-{severity}", colour).render(painter, QRectF(badge.x() + 2, -8, 16, 16))
+        if count > 1:
+            style.small_strong.draw(painter, badge.x() + 20, 0, str(count), colour)
+
+
+class EdgeItem(QGraphicsItem):
+    """One branch: a curve, a lane outside the cards, or a stub with the name of its far end."""
+
+    def __init__(self, key: EdgeKey, style: Style) -> None:
+        super().__init__()
+        self.key = key
+        self.target, self.name, self.route, self.lost = "", "", Route("curve", ()), False
+        self.taken, self.last, self.lit = False, False, False
+        self._style = style
+        self._path = QPainterPath()
+
+    def put(self, target: NodeId, name: str, route: Route, *, lost: bool) -> None:
+        """Lead to this node, called ``name``, along this route; ``lost`` when there is no such node."""
+        if (target, name, route, lost) == (self.target, self.name, self.route, self.lost):
+            return
+        self.prepareGeometryChange()
+        self.target, self.name, self.route, self.lost = target, name, route, lost
+        self._path = _path(route)
+        self._lay_out()
+        self._rise()
+        self.update()
+
+    def mark(self, *, taken: bool, last: bool) -> None:
+        """Show whether the run took this branch, and whether it was the latest it took."""
+        if (taken, last) != (self.taken, self.last):
+            self.taken, self.last = taken, last
+            self._rise()
+            self.update()
+
+    def light(self, *, lit: bool) -> None:
+        """Show the branch as pointed at or chosen."""
+        if lit != self.lit:
+            self.lit = lit
+            self.update()
+
+    def restyle(self, style: Style) -> None:
+        """Take on another theme."""
+        self._style = style
+        self._lay_out()
+        self.update()
+
+    def tip(self) -> str:
+        """Where the branch comes from and leads, as plain text."""
+        end = f"{self.name} (there is no such node)" if self.lost else self.name
+        return f"{self.key[1]} → {end}"
+
+    def _rise(self) -> None:
+        self.setZValue(1.0 if self.route.chip else 0.5 if self.taken else 0.0)
+
+    def _lay_out(self) -> None:
+        chip = self.route.chip
+        self._name = self._style.small.elided(self.name, chip.w - 16) if chip else ""
+
+    def boundingRect(self) -> QRectF:
+        bounds = self._path.boundingRect()
+        if self.route.chip:
+            bounds = bounds.united(QRectF(*self.route.chip))
+        return bounds.adjusted(-6, -6, 6, 6)
+
+    def shape(self) -> QPainterPath:
+        stroker = QPainterPathStroker()
+        stroker.setWidth(10)
+        shape = stroker.createStroke(self._path)
+        if self.route.chip:
+            shape.addRect(QRectF(*self.route.chip))
+        return shape
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None
+    ) -> None:
+        style = self._style
+        colour, width = style.branch, 1.5
+        if self.lost:
+            colour = style.bad
+        if self.lit:
+            colour, width = style.accent, 2.0
+        if self.taken:
+            colour, width = (style.accent, 3.5) if self.last else (style.passed, 3.0)
+        far = QStyleOptionGraphicsItem.levelOfDetailFromTransform(painter.worldTransform()) < _FAR
+        pen = QPen(colour, width * (1.6 if far else 1.0))
+        pen.setCapStyle(Qt.PenCapStyle.RoundCap)
+        pen.setJoinStyle(Qt.PenJoinStyle.RoundJoin)
+        painter.setPen(pen)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawPath(self._path)
+        if self.route.chip:
+            on = self.lit or self.taken
+            ink = style.bad if self.lost else style.accent if on else style.secondary
+            rim = colour if on or self.lost else style.line
+            chip = QRectF(*self.route.chip)
+            _chip(painter, style, chip, "" if far else self._name, CHIP / 2, ink, style.card, rim)
+        elif not far:
+            _arrow(painter, QPointF(*self.route.points[-1]) - QPointF(1.5, 0))
+
+
+def _chip_y(line: int) -> float:
+    return TITLE + 6 + 21 * line
+
+
+def _facts(node: AnyNode) -> list[str]:
+    """What a card says in its body, each on its own; the tooltip shows the same in full."""
+    match node:
+        case ActionNode(action_key=str(key)) if key:
+            return [key]
+        case ClassifyNode(task=str(task)) if task.strip():
+            return [task]
+        case ConditionNode(predicate_key=str(key)) if key:
+            return [
+                key,
+                *(f"{name} = {_plain(value)}" for name, value in (node.predicate_parameters or {}).items()),
+            ]
+        case OpaqueNode():
+            return [f"Unknown type: {node.type}" if node.type else "No type"]
+        case _:
+            return []
+
+
+def _plain(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _path(route: Route) -> QPainterPath:
+    points = [QPointF(*point) for point in route.points]
+    path = QPainterPath(points[0])
+    if route.kind == "curve":
+        path.cubicTo(*points[1:])
+        return path
+    for before, corner, after in zip(points, points[1:], points[2:], strict=False):
+        path.lineTo(_towards(corner, before))
+        path.quadTo(corner, _towards(corner, after))
+    path.lineTo(points[-1])
+    return path
+
+
+def _towards(corner: QPointF, other: QPointF) -> QPointF:
+    """The point where a rounded corner begins, on the way to the other point."""
+    line = QLineF(corner, other)
+    length = line.length()
+    return line.pointAt(min(_CORNER, length / 2) / length) if length else corner
+
+
+def _arrow(painter: QPainter, tip: QPointF) -> None:
+    painter.drawPolyline([tip - QPointF(5.5, 4), tip, tip - QPointF(5.5, -4)])
+
+
+def _ring(painter: QPainter, at: QPointF, colour: QColor, ground: QColor, *, filled: bool = False) -> None:
+    painter.setPen(QPen(colour, 1.5))
+    painter.setBrush(ground)
+    painter.drawEllipse(at, _PORT, _PORT)
+    if filled:
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(colour)
+        painter.drawEllipse(at, _PORT - 2.6, _PORT - 2.6)
+
+
+def _chip(
+    painter: QPainter,
+    style: Style,
+    box: QRectF,
+    text: str,
+    radius: float,
+    ink: QColor,
+    ground: QColor,
+    rim: QColor,
+) -> None:
+    painter.setPen(QPen(rim, 1))
+    painter.setBrush(ground)
+    painter.drawRoundedRect(box, radius, radius)
+    if text:
+        style.small.draw(
+            painter, box.x() + (box.width() - style.small.width(text)) / 2, box.center().y(), text, ink
+        )

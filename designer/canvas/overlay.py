@@ -1,0 +1,74 @@
+"""What is shown over a tree without being part of it: marks of a run, problems, probabilities."""
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias, TypeVar
+
+from engine import NodeId, Problem, Trail
+
+EdgeKey: TypeAlias = tuple[NodeId, str]
+"""A branch: the node it leaves and its label."""
+
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """One moment of a run, and what the checks say; the default is a tree at rest without problems."""
+
+    current: NodeId | None = None
+    paused: bool = False
+    visits: Mapping[NodeId, int] = field(default_factory=dict)
+    taken: frozenset[EdgeKey] = frozenset()
+    last_taken: EdgeKey | None = None
+    problems: Mapping[NodeId, tuple[Problem, ...]] = field(default_factory=dict)
+    probabilities: Mapping[NodeId, Mapping[str, float]] = field(default_factory=dict)
+
+    def with_problems(self, problems: Iterable[Problem]) -> "Overlay":
+        """This overlay with these problems, each at its node; those of the tree itself have no place here."""
+        by_node: dict[NodeId, tuple[Problem, ...]] = {}
+        for problem in problems:
+            if problem.node is not None:
+                by_node[problem.node] = (*by_node.get(problem.node, ()), problem)
+        return replace(self, problems=by_node)
+
+
+def changed_nodes(before: Overlay, after: Overlay) -> set[NodeId]:
+    """The nodes whose marks may differ."""
+    if before is after:
+        return set()
+    nodes = {source for source, _ in changed_edges(before, after)}
+    if (before.current, before.paused) != (after.current, after.paused):
+        nodes |= {node for node in (before.current, after.current) if node is not None}
+    return (
+        nodes
+        | _differing(before.visits, after.visits)
+        | _differing(before.problems, after.problems)
+        | _differing(before.probabilities, after.probabilities)
+    )
+
+
+def changed_edges(before: Overlay, after: Overlay) -> set[EdgeKey]:
+    """The branches that are taken, or last taken, in one of the two only."""
+    edges = set(before.taken ^ after.taken)
+    if before.last_taken != after.last_taken:
+        edges |= {edge for edge in (before.last_taken, after.last_taken) if edge is not None}
+    return edges
+
+
+def _differing(before: Mapping[_Key, object], after: Mapping[_Key, object]) -> set[_Key]:
+    if before is after:
+        return set()
+    return {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
+
+
+def moment(trail: Trail, at: NodeId | None, *, paused: bool) -> Overlay:
+    """What a run has shown so far; ``at`` is the node it stands at."""
+    last = trail.path[-1] if trail.path else None
+    return Overlay(
+        current=at,
+        paused=paused,
+        visits=trail.visits(),
+        taken=trail.taken(),
+        last_taken=(last.node, last.branch) if last is not None and last.branch is not None else None,
+    )

@@ -1,0 +1,219 @@
+"""The open document: a draft with its undo steps, its selection, its problems and its file."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Self
+
+from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtGui import QUndoCommand, QUndoStack
+
+from designer.document import files, layout
+from designer.document.draft import Draft
+from engine import Catalog, Checker, NodeId, Problem, Tree
+
+
+class Document(QObject):
+    """One tree being edited.
+
+    The draft changes only through :meth:`edit`, :meth:`undo` and :meth:`redo`. Every change is announced
+    with the draft before and after it, so that whoever shows a draft can compare the two by identity.
+    """
+
+    changed = Signal(object, object)
+    """(before, after), two drafts; the document already holds the second and a selection that fits it."""
+    selection_changed = Signal(object)
+    """The selected node ids, a frozenset."""
+    problems_changed = Signal(object)
+    """The problems, a tuple."""
+    saved_changed = Signal()
+    """The path changed, or whether there is something to save."""
+
+    def __init__(self, draft: Draft, stored: files.Stored | None = None) -> None:
+        super().__init__()
+        self._draft = draft
+        self._stored = stored
+        self._selection: frozenset[NodeId] = frozenset()
+        self._gesture = 0
+        self._catalog = Catalog()
+        self._checker: Checker | None = None
+        self._checked: Tree | None = None
+        self._found: tuple[Problem, ...] = ()
+        self._problems: tuple[Problem, ...] = ()
+        self._check_soon = QTimer(self, interval=0, singleShot=True)
+        self._check_soon.timeout.connect(self.check_now)
+        self.undo_stack = QUndoStack(self)
+        self.undo_stack.cleanChanged.connect(lambda _: self.saved_changed.emit())
+        self._check_soon.start()
+
+    @classmethod
+    def new(cls) -> Self:
+        """An empty tree that has no file yet."""
+        return cls(Draft(Tree(tree_id="new-tree", version=1)))
+
+    @classmethod
+    def open(cls, path: Path, card_size: layout.CardSize = layout.usual_size) -> "Self | files.Unreadable":
+        """The document in this file, or why there is none (then with the text, to be shown as it is).
+
+        Nodes that have no place yet are laid out with cards of this size.
+        """
+        opened = files.open_tree(path, card_size)
+        return opened if isinstance(opened, files.Unreadable) else cls(opened.draft, opened)
+
+    @property
+    def draft(self) -> Draft:
+        """What is on the screen."""
+        return self._draft
+
+    @property
+    def path(self) -> Path | None:
+        """Where the document is stored; None for one that was never saved."""
+        return self._stored.path if self._stored else None
+
+    @property
+    def clean(self) -> bool:
+        """Whether there is nothing to save."""
+        return self.undo_stack.isClean()
+
+    @property
+    def selection(self) -> frozenset[NodeId]:
+        """The selected nodes; each is in the draft."""
+        return self._selection
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What the last check found, and what was odd about the files."""
+        return self._problems
+
+    @property
+    def catalog(self) -> Catalog:
+        """The actions and predicates the tree is checked against."""
+        return self._catalog
+
+    @catalog.setter
+    def catalog(self, catalog: Catalog) -> None:
+        self._catalog, self._checker, self._checked = catalog, None, None
+        self._check_soon.start()
+
+    def edit(self, label: str, change: Callable[[Draft], Draft], merge: str | None = None) -> bool:
+        """Make one undo step of a change and say whether it changed anything.
+
+        Steps with the same ``merge`` key that follow each other become one, until the selection changes,
+        something is undone or the document is saved; merged steps that end where they began vanish.
+        Nodes the change adds are selected.
+        """
+        # Before the push: a command that raises while it is pushed stays on Qt's stack.
+        after = change(self._draft)
+        if after is self._draft:
+            return False
+        gesture = None if merge is None else (merge, self._gesture)
+        self.undo_stack.push(_Edit(label, self._draft, after, self._show, gesture))
+        return True
+
+    def undo(self) -> None:
+        """Take the last step back; nothing happens when there is none."""
+        self.end_gesture()
+        self.undo_stack.undo()
+
+    def redo(self) -> None:
+        """Make the step again that was last taken back; nothing happens when there is none."""
+        self.end_gesture()
+        self.undo_stack.redo()
+
+    def end_gesture(self) -> None:
+        """Let the next step be one of its own, whatever its merge key."""
+        self._gesture += 1
+
+    def select(self, ids: Iterable[NodeId]) -> None:
+        """Select exactly these nodes; ids that are not in the draft are passed over."""
+        selection = frozenset(ids) & self._draft.tree.nodes.keys()
+        if selection != self._selection:
+            self.end_gesture()
+            self._selection = selection
+            self.selection_changed.emit(selection)
+
+    def save(self, path: Path | None = None, *, force: bool = False) -> None:
+        """Store the draft at the path, or where it came from.
+
+        Raises ``SaveFailed`` with the file and the cause, or ``ChangedOutside`` when another program wrote
+        the file since it was read (``force`` overwrites it). Then both files and the document are as before.
+        """
+        self._stored = files.save_tree(self._draft, self._stored, path, force=force)
+        self.end_gesture()
+        was_clean = self.clean
+        self.undo_stack.setClean()
+        if was_clean:
+            self.saved_changed.emit()
+        self._check_soon.start()
+
+    def check_now(self) -> tuple[Problem, ...]:
+        """Check at once what would be checked when the event loop is next idle; the problems."""
+        self._check_soon.stop()
+        tree = self._draft.tree
+        if self._checker is None:
+            self._checker = Checker(self._catalog)
+        if tree is not self._checked:
+            self._found = self._checker.update(self._checked, tree)
+            self._checked = tree
+        problems = (*(self._stored.problems if self._stored else ()), *self._found)
+        if problems != self._problems:
+            self._problems = problems
+            self.problems_changed.emit(problems)
+        return problems
+
+    def _show(self, draft: Draft) -> None:
+        before, self._draft = self._draft, draft
+        selection = _carried(self._selection, before, draft)
+        reselected = selection != self._selection
+        self._selection = selection
+        self.changed.emit(before, draft)
+        if reselected:
+            self.selection_changed.emit(selection)
+        if before.tree is not draft.tree:
+            self._check_soon.start()
+
+
+class _Edit(QUndoCommand):
+    """One step: the draft before and after it."""
+
+    def __init__(
+        self,
+        label: str,
+        before: Draft,
+        after: Draft,
+        show: Callable[[Draft], None],
+        gesture: tuple[str, int] | None,
+    ) -> None:
+        super().__init__(label)
+        self.before, self.after, self.show, self.gesture = before, after, show, gesture
+
+    def redo(self) -> None:
+        self.show(self.after)
+
+    def undo(self) -> None:
+        self.show(self.before)
+
+    def id(self) -> int:
+        return -1 if self.gesture is None else 1
+
+    def mergeWith(self, other: QUndoCommand) -> bool:
+        if not isinstance(other, _Edit) or other.gesture != self.gesture:
+            return False
+        self.after = other.after
+        self.setObsolete(_equal(self.before, self.after))
+        return True
+
+
+def _equal(one: Draft, other: Draft) -> bool:
+    # The spelling decides, because to Python the parameters 1, 1.0 and True are equal.
+    return one == other and (one.tree is other.tree or repr(one.tree) == repr(other.tree))
+
+
+def _carried(selection: frozenset[NodeId], before: Draft, after: Draft) -> frozenset[NodeId]:
+    """The selection after a change: new nodes if there are any, else what is left, renamed ids followed."""
+    old, new = before.tree.nodes, after.tree.nodes
+    if old.keys() == new.keys():
+        return selection
+    if len(old) == len(new):  # a rename keeps every node's rank
+        follows = dict(zip(old, new, strict=True))
+        return frozenset(follows[i] for i in selection)
+    return frozenset(new.keys() - old.keys()) or selection & new.keys()

@@ -1,0 +1,310 @@
+"""The two files of a document, ``NAME.json`` and ``NAME.design.json``: opened, and saved whole or not at all.
+
+A file is written beside its target first, pushed to the disk, and then put in its place in one move. So
+whatever happens meanwhile, the target is the old file or the new one.
+"""
+
+import errno
+import hashlib
+import json
+import os
+import secrets
+import stat
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from designer.document import layout
+from designer.document.draft import Draft, Place
+from engine import DocumentRefused, Json, NodeId, Problem, Tree, TreewrightError, read_tree, write_tree
+
+FORMAT: Final = 1
+"""The newest form of design files this program understands."""
+
+_TEMPORARY: Final = ".treewright-tmp"
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A document as it stands on the disk: what was read or written last.
+
+    ``problems`` are oddities of the files themselves, which saving settles. A draft that equals ``draft``
+    has nothing to save. Nodes without a stored place have been laid out.
+    """
+
+    path: Path
+    draft: Draft
+    problems: tuple[Problem, ...] = ()
+    marks: Mapping[Path, str | None] = field(default_factory=dict, repr=False)
+    """For each of the files the hash of its bytes, None where there is no such file."""
+    broken_design: bool = False
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """Why a file cannot be edited as a tree; ``text`` is what it holds, as far as it is text.
+
+    Nothing that was not read whole can be saved, so nothing can be lost.
+    """
+
+    path: Path
+    text: str = field(repr=False)
+    problems: tuple[Problem, ...]
+
+
+class SaveFailed(TreewrightError):
+    """A document could not be stored: the file and the cause. What was on the disk is still there."""
+
+    def __init__(self, path: Path, cause: str) -> None:
+        super().__init__(f"{path.name} could not be saved: {cause}. The file on the disk is unchanged.")
+        self.path = path
+
+
+class ChangedOutside(TreewrightError):
+    """Another program wrote the file since it was read; saving would lose that."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path.name} was changed by another program since it was opened.")
+        self.path = path
+
+
+def design_path(path: Path) -> Path:
+    """The design file that belongs to a tree file: ``tree.design.json`` beside ``tree.json``."""
+    return path.with_name(f"{path.stem}.design.json")
+
+
+def open_tree(path: Path, card_size: layout.CardSize = layout.usual_size) -> Stored | Unreadable:
+    """Read a tree and its design; never raises for what a file holds or for a file that is not there.
+
+    An unreadable design costs only the places. One of a newer form is not opened: saving would spoil it.
+    """
+    path = path.absolute()
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        return _unreadable(path, "", "file-unreadable", f"{path.name} cannot be read: {_cause(error)}.")
+    try:
+        reading = read_tree(data)
+    except DocumentRefused as refused:
+        text = data.decode("utf-8", "replace")
+        return _unreadable(path, text, refused.code, refused.message, refused.line, refused.column)
+    if not reading.whole:
+        return Unreadable(path, reading.text, reading.problems)
+
+    design = _read_design(design_path(path))
+    if design.newer is not None:
+        message = (
+            f"{design_path(path).name} is of form {design.newer}; this version knows form {FORMAT} at most."
+        )
+        return _unreadable(path, reading.text, "design-newer", message)
+    for target in (path, design_path(path)):
+        _sweep(target)
+    problems = (*(p for p in reading.problems if p.severity != "error"), *design.problems)
+    return Stored(
+        path,
+        _laid_out(reading.tree, design, card_size),
+        problems,
+        {path: _mark(data), design_path(path): design.mark},
+        broken_design=bool(design.problems),
+    )
+
+
+def save_tree(
+    draft: Draft, stored: Stored | None = None, path: Path | None = None, *, force: bool = False
+) -> Stored:
+    """Write what differs from the disk, and say what stands there now.
+
+    ``path`` saves under another name. Raises ``SaveFailed``; without ``force`` also ``ChangedOutside``. After
+    either, both files are as before.
+    """
+    path = path.absolute() if path else stored.path if stored else None
+    if path is None:
+        raise ValueError("a document that has no file yet is saved under a path")
+    design, aside = design_path(path), design_path(path).with_suffix(".json.broken")
+    here = stored if stored and stored.path == path else None
+    current = {target: _read(target) for target in (aside, design, path)}
+    # The tree comes last: a crash in between leaves an old tree with new places, which is harmless.
+    wanted = {design: design_bytes(draft), path: write_tree(draft.tree)}
+    if here:
+        touched = [target for target in wanted if _mark(current[target]) != here.marks[target]]
+        unchanged = wanted == {design: design_bytes(here.draft), path: write_tree(here.draft.tree)}
+        if unchanged and not touched:
+            return here
+        for target in () if force else touched:
+            if current[target] != wanted[target]:
+                raise ChangedOutside(target)
+        if path not in touched and wanted[path] == write_tree(here.draft.tree):
+            del wanted[path]  # a tree nobody changed keeps its own spelling, whatever tool wrote it
+        if here.broken_design and (broken := current[design]) is not None:
+            wanted = {aside: broken, **wanted}
+    _replace({target: data for target, data in wanted.items() if data != current[target]}, current)
+    now = current | wanted
+    return Stored(path, draft, marks={target: _mark(now[target]) for target in (path, design)})
+
+
+def design_bytes(draft: Draft) -> bytes:
+    """The canonical design file: one line a place, in the order of the nodes; the rest as it came."""
+    places = [
+        f"{json.dumps(node_id, ensure_ascii=False)}: [{round(place.x)}, {round(place.y)}]"
+        for node_id in draft.tree.nodes
+        if (place := draft.places.get(node_id))
+    ]
+    members = [f'"format": {FORMAT}', f'"places": {{{_block(places, 4)}}}']
+    for name, value in draft.design.items():
+        text = json.dumps(value, ensure_ascii=False, indent=2).replace("\n", "\n  ")
+        members.append(f"{json.dumps(name, ensure_ascii=False)}: {text}")
+    return f"{{{_block(members, 2)}}}\n".encode()
+
+
+def _block(lines: Iterable[str], indent: int) -> str:
+    inside = ",".join(f"\n{' ' * indent}{line}" for line in lines)
+    return f"{inside}\n{' ' * (indent - 2)}" if inside else ""
+
+
+@dataclass(frozen=True)
+class _Design:
+    """What a design file holds; ``newer`` is its form where that is one we do not know."""
+
+    members: Mapping[str, Json] = field(default_factory=dict)
+    places: Mapping[NodeId, Place] = field(default_factory=dict)
+    mark: str | None = None
+    problems: tuple[Problem, ...] = ()
+    newer: int | None = None
+
+
+def _read_design(path: Path) -> _Design:
+    mark = None
+    try:
+        data = path.read_bytes()
+        mark = _mark(data)
+        members = json.loads(data)
+        # What could be read but not written again, such as NaN or half a surrogate pair, is refused here.
+        json.dumps(members, ensure_ascii=False, allow_nan=False).encode()
+        form = members.pop("format", FORMAT)
+        if isinstance(form, int) and form > FORMAT:
+            return _Design(mark=mark, newer=form)
+        places = {i: Place(float(x), float(y)) for i, (x, y) in members.pop("places", {}).items()}
+    except FileNotFoundError:
+        return _Design()
+    except OSError as error:
+        cause = _cause(error)
+    except json.JSONDecodeError as error:
+        cause = f"line {error.lineno}, column {error.colno}: {error.msg}"
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        cause = "it is no design file of this program"
+    else:
+        return _Design(members, places, mark)
+    message = (
+        f"{path.name} cannot be used ({cause}). The nodes were laid out anew; saving keeps that file aside."
+    )
+    return _Design(mark=mark, problems=(Problem("design-unreadable", "warning", message),))
+
+
+def _laid_out(tree: Tree, design: _Design, card_size: layout.CardSize) -> Draft:
+    known = {i: place for i, place in design.places.items() if i in tree.nodes}
+    if len(known) < len(tree.nodes):
+        sizes = {i: card_size(node, i) for i, node in tree.nodes.items()}
+        known = layout.arrange(tree, sizes, pinned=known)
+    return Draft(tree, known, design.members)
+
+
+def _unreadable(path: Path, text: str, code: str, message: str, *place: int) -> Unreadable:
+    line, column = place or (None, None)
+    return Unreadable(path, text, (Problem(code, "error", message, line=line, column=column),))
+
+
+def _mark(data: bytes | None) -> str | None:
+    return None if data is None else hashlib.sha256(data).hexdigest()
+
+
+def _read(path: Path) -> bytes | None:
+    """The bytes on the disk, None where there is no such file."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise SaveFailed(path, _cause(error)) from error
+
+
+def _replace(wanted: Mapping[Path, bytes], current: Mapping[Path, bytes | None]) -> None:
+    """Put all the files in place, or none."""
+    staged: dict[Path, Path] = {}
+    moved: list[Path] = []
+    target = Path()
+    try:
+        for target, data in wanted.items():
+            _sweep(target)
+            staged[target] = _stage(target, data)
+        for target, temporary in staged.items():
+            temporary.replace(target.resolve())
+            moved.append(target)
+    except OSError as error:
+        for done in moved:
+            with suppress(OSError):
+                _restore(done, current[done])
+        for temporary in staged.values():
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+        raise SaveFailed(target, _cause(error)) from error
+    for folder in {target.resolve().parent for target in wanted}:
+        _settle(folder)
+
+
+def _restore(path: Path, data: bytes | None) -> None:
+    if data is None:
+        path.unlink(missing_ok=True)
+    else:
+        _stage(path, data).replace(path.resolve())
+
+
+def _stage(path: Path, data: bytes) -> Path:
+    """Write the bytes beside the file the path leads to, with that file's mode, and onto the disk."""
+    target = path.resolve()
+    mode = target.stat().st_mode if target.exists() else None
+    # A move in the folder would pass over the protection of the file itself, and root over every mode.
+    if mode is not None and not (mode & 0o222 and os.access(target, os.W_OK)):
+        raise PermissionError(errno.EACCES, "It is write-protected")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}{_TEMPORARY}")
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if mode is not None:
+            temporary.chmod(stat.S_IMODE(mode))
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
+    return temporary
+
+
+def _sweep(path: Path) -> None:
+    """Remove what a process that died while it saved this file has left beside it."""
+    target = path.resolve()
+    with suppress(OSError):
+        for entry in target.parent.iterdir():
+            owner = entry.name.removeprefix(f".{target.name}.").removesuffix(_TEMPORARY)
+            if entry.name == f".{target.name}.{owner}{_TEMPORARY}" and not _alive(owner.partition("-")[0]):
+                entry.unlink(missing_ok=True)
+
+
+def _alive(process: str) -> bool:
+    return process == str(os.getpid()) or Path("/proc", process).exists()
+
+
+def _settle(folder: Path) -> None:
+    """Have the folder's new entries on the disk too, where the system can do that."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _cause(error: OSError) -> str:
+    return error.strerror or type(error).__name__

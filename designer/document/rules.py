@@ -1,0 +1,45 @@
+"""May I? Each rule answers None where an edit may be made, else the reason in plain words."""
+
+from collections.abc import Collection, Sequence
+
+from designer.document.draft import Draft
+from engine import UNKNOWN, NodeId
+
+
+def may_connect(draft: Draft, source: NodeId, branch: str, target: NodeId) -> str | None:
+    """Whether this branch may lead to the target. A node may lead back to itself."""
+    nodes = draft.tree.nodes
+    if source not in nodes or target not in nodes:
+        return "That node is no longer there."
+    if not nodes[source].branches():
+        return "A terminal ends the run and leads nowhere."
+    if branch not in nodes[source].branches():
+        return f"{source} has no branch {branch}."
+    return None
+
+
+def may_rename(draft: Draft, old: NodeId, new: NodeId) -> str | None:
+    """Whether the node may take the new id."""
+    if old not in draft.tree.nodes:
+        return "That node is no longer there."
+    if not new.strip():
+        return "A node needs an id."
+    if new != old and new in draft.tree.nodes:
+        return f"Another node is called {new}."
+    return None
+
+
+def may_remove(draft: Draft, ids: Collection[NodeId]) -> str | None:
+    """Whether there is anything to remove."""
+    return None if draft.tree.nodes.keys() & set(ids) else "Select a node first."
+
+
+def may_answer(answers: Sequence[str], answer: str) -> str | None:
+    """Whether an answer may be added to these."""
+    if not answer.strip():
+        return "An answer needs a word."
+    if answer == UNKNOWN:
+        return f"The branch {UNKNOWN} is always there and is no answer of its own."
+    if answer in answers:
+        return f"{answer} is already an answer."
+    return None

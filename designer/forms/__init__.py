@@ -1,0 +1,45 @@
+"""How panels and dialogs show values and have them changed: forms drawn from models, tables, texts, empty states.
+
+A new field of a model gets its row by itself; a panel adds only what no model can say.
+"""
+
+from designer.forms.current import Current
+from designer.forms.fields import Editor, Field, Line, Refuse, Text, without_wheel
+from designer.forms.form import Form, label_of
+from designer.forms.tables import Column, Table
+from designer.forms.texts import (
+    Empty,
+    Glyph,
+    Note,
+    Pages,
+    clipped,
+    kind_name,
+    kind_tone,
+    node_title,
+    plain,
+    small_icon,
+)
+
+__all__ = [
+    "Column",
+    "Current",
+    "Editor",
+    "Empty",
+    "Field",
+    "Form",
+    "Glyph",
+    "Line",
+    "Note",
+    "Pages",
+    "Refuse",
+    "Table",
+    "Text",
+    "clipped",
+    "kind_name",
+    "kind_tone",
+    "label_of",
+    "node_title",
+    "plain",
+    "small_icon",
+    "without_wheel",
+]

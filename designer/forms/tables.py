@@ -1,0 +1,154 @@
+"""Tables of frozen rows: read-only, quick with many rows, one row chosen at a time."""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QItemSelectionModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
+
+from designer import theme
+from designer.forms.texts import clipped, small_icon
+
+Row = TypeVar("Row")
+_Index = QModelIndex | QPersistentModelIndex
+_NOWHERE: Final = QModelIndex()
+
+
+@dataclass(frozen=True)
+class Column(Generic[Row]):
+    """One column: its title and what it makes of a row.
+
+    ``icon`` gives icon and token, ``tone`` the token of the text's colour. A column without a width takes
+    the room that is left.
+    """
+
+    title: str
+    text: Callable[[Row], str]
+    width: int | None = None
+    icon: Callable[[Row], tuple[str, str] | None] | None = None
+    tone: Callable[[Row], str | None] | None = None
+    mono: bool = False
+    bold: bool = False
+
+
+class _Rows(QAbstractTableModel):
+    def __init__(self, columns: Sequence[Column[Row]]) -> None:
+        super().__init__()
+        self.columns: Sequence[Column[object]] = columns  # type: ignore[assignment]
+        self.rows: Sequence[object] = ()
+
+    def rowCount(self, parent: _Index = _NOWHERE) -> int:
+        return 0 if parent.isValid() else len(self.rows)
+
+    def columnCount(self, parent: _Index = _NOWHERE) -> int:
+        return 0 if parent.isValid() else len(self.columns)
+
+    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        row, column = self.rows[index.row()], self.columns[index.column()]
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return clipped(column.text(row))
+            case Qt.ItemDataRole.DecorationRole if column.icon and (icon := column.icon(row)):
+                return small_icon(*icon)
+            case Qt.ItemDataRole.ForegroundRole if column.tone and (tone := column.tone(row)):
+                return QColor(getattr(theme.tokens(), tone))
+            case Qt.ItemDataRole.FontRole if column.mono or column.bold:
+                return theme.font(12 if column.mono else 13, bold=column.bold, mono=column.mono)
+            case _:
+                return None
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> object:
+        if orientation is not Qt.Orientation.Horizontal:
+            return None
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+        return self.columns[section].title if role == Qt.ItemDataRole.DisplayRole else None
+
+    def replace(self, rows: Sequence[object]) -> None:
+        self.beginResetModel()
+        self.rows = rows
+        self.endResetModel()
+
+
+class Table(QTableView):
+    """The rows of some columns. The chosen row stays chosen when the rows are read again."""
+
+    chosen = Signal(object)
+    """The row under the cursor, or None."""
+    opened = Signal(object)
+    """The row a person clicked or pressed Enter on."""
+
+    def __init__(
+        self, columns: Sequence[Column[Row]], name: str, key: Callable[[Row], Hashable] | None = None
+    ) -> None:
+        super().__init__()
+        self._model = _Rows(columns)
+        self._key: Callable[[object], Hashable] = key or id  # type: ignore[assignment]
+        self.setModel(self._model)
+        self.setAccessibleName(name)
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        self.setTabKeyNavigation(False)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.verticalHeader().hide()
+        self.verticalHeader().setDefaultSectionSize(theme.ROW)
+        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        header = self.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setSectionsClickable(False)
+        header.setMinimumSectionSize(24)
+        for section, column in enumerate(columns):
+            if column.width is None:
+                header.setSectionResizeMode(section, QHeaderView.ResizeMode.Stretch)
+            else:
+                self.setColumnWidth(section, column.width)
+        self.selectionModel().currentRowChanged.connect(lambda *_: self.chosen.emit(self.row))
+        self.clicked.connect(self._open)
+        self.activated.connect(self._open)
+
+    @property
+    def rows(self) -> Sequence[object]:
+        """All rows, top to bottom."""
+        return self._model.rows
+
+    @property
+    def row(self) -> object:
+        """The chosen row, or None."""
+        index = self.currentIndex()
+        return self._model.rows[index.row()] if index.isValid() else None
+
+    def show_rows(self, rows: Sequence[Row]) -> None:
+        """Show these rows instead."""
+        chosen = self.row
+        self._model.replace(rows)
+        if chosen is None:
+            return
+        wanted = self._key(chosen)
+        again = next((i for i, row in enumerate(self._model.rows) if self._key(row) == wanted), None)
+        if again is None:
+            self.chosen.emit(None)
+        else:
+            self.choose(again)
+
+    def choose(self, number: int) -> None:
+        """Put the cursor on this row."""
+        flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
+        self.selectionModel().setCurrentIndex(self._model.index(number, 0), flags)
+
+    def _open(self, index: QModelIndex) -> None:
+        self.opened.emit(self._model.rows[index.row()])

@@ -1,0 +1,133 @@
+"""What fills the middle of the window when there is no canvas: a start, or a file that is no tree."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QColor, QTextCursor
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QPushButton,
+    QTextEdit,
+    QVBoxLayout,
+    QWidget,
+)
+
+from designer import theme
+from engine import Problem
+
+_CARDS: Final = (
+    ("new", "New tree", "Start with an empty canvas and four kinds of nodes."),
+    ("open", "Open a file", "A tree in JSON, by itself or with its cases and project."),
+    ("sample", "Try the sample", "A published decision table: how soon to patch, in four questions."),
+)
+_SHOWN_PROBLEMS: Final = 5
+
+
+class StartPage(QWidget):
+    """Three ways to begin."""
+
+    new_requested = Signal()
+    open_requested = Signal()
+    sample_requested = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("page.start")
+        self._icons: dict[QPushButton, str] = {}
+        row = QHBoxLayout()
+        row.setSpacing(16)
+        signals = {"new": self.new_requested, "open": self.open_requested, "sample": self.sample_requested}
+        for id_, title, words in _CARDS:
+            card = _Card(title, words)
+            card.setObjectName(f"start.{id_}")
+            card.clicked.connect(signals[id_])
+            self._icons[card] = "classify" if id_ == "sample" else id_
+            row.addWidget(card)
+        heading = QLabel("What shall be decided?", objectName="heading")
+        words = QLabel("Draw the questions, check that every path ends, and watch it run.", objectName="secondary")
+        column = QVBoxLayout(self)
+        column.setSpacing(12)
+        column.addStretch(2)
+        column.addWidget(heading, 0, Qt.AlignmentFlag.AlignHCenter)
+        column.addWidget(words, 0, Qt.AlignmentFlag.AlignHCenter)
+        column.addSpacing(16)
+        centred = QHBoxLayout()
+        centred.addStretch(1)
+        centred.addLayout(row)
+        centred.addStretch(1)
+        column.addLayout(centred)
+        column.addStretch(3)
+        theme.signals.changed.connect(self._paint_icons)
+        self._paint_icons()
+
+    def _paint_icons(self, *_: object) -> None:
+        for card, name in self._icons.items():
+            card.setIcon(theme.icon(name, theme.tokens().accent))
+
+
+class _Card(QPushButton):
+    """A large button: an icon, a title and a sentence."""
+
+    def __init__(self, title: str, words: str) -> None:
+        super().__init__()
+        self.setProperty("card", True)
+        self.setFixedSize(232, 132)
+        self.setIconSize(QSize(22, 22))
+        self.setAccessibleName(title)
+        self.setAccessibleDescription(words)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(16, 52, 16, 14)
+        column.setSpacing(4)
+        for text, name in ((title, "cardTitle"), (words, "secondary")):
+            label = QLabel(text, objectName=name, wordWrap=True)
+            label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+            column.addWidget(label)
+        column.addStretch(1)
+
+
+class TextPage(QWidget):
+    """A file that cannot be edited as a tree: what is wrong, and its text as it is."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("page.text")
+        self._banner = QLabel(objectName="page.text.problems", textFormat=Qt.TextFormat.PlainText, wordWrap=True)
+        self._text = QPlainTextEdit(objectName="page.text.text", readOnly=True)
+        self._text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self._text.setAccessibleName("Text of the file")
+        frame = QFrame(objectName="banner")
+        inside = QVBoxLayout(frame)
+        inside.addWidget(self._banner)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(frame)
+        column.addWidget(self._text, 1)
+
+    def show_text(self, path: Path, text: str, problems: Sequence[Problem]) -> None:
+        """Show this text with its problems above it, the first one's line marked."""
+        lines = [
+            f"Line {p.line}, column {p.column}: {p.message}" if p.line is not None else p.message
+            for p in problems[:_SHOWN_PROBLEMS]
+        ]
+        if len(problems) > _SHOWN_PROBLEMS:
+            lines.append(f"And {len(problems) - _SHOWN_PROBLEMS} more.")
+        head = f"{path.name} cannot be edited as a tree. It is shown as it is, and nothing on disk changes."
+        self._banner.setText("\n".join([head, *lines]))
+        self._text.setPlainText(text)
+        first = next((p for p in problems if p.line is not None), None)
+        self._text.setExtraSelections([] if first is None or first.line is None else [self._mark(first.line)])
+
+    def _mark(self, line: int) -> QTextEdit.ExtraSelection:
+        mark = QTextEdit.ExtraSelection()
+        cursor = QTextCursor(self._text.document().findBlockByNumber(line - 1))
+        mark.cursor = cursor
+        mark.format.setBackground(QColor(theme.tokens().wash))
+        mark.format.setProperty(mark.format.Property.FullWidthSelection, True)  # noqa: FBT003
+        self._text.setTextCursor(cursor)
+        return mark

@@ -1,0 +1,39 @@
+"""The inspector: every field of the selected node and of the tree, and their JSON."""
+
+from PySide6.QtWidgets import QTabWidget
+
+from designer.forms import Current
+from designer.panels.inspector.json_tab import JsonTab
+from designer.panels.inspector.node_tab import NodeTab
+from designer.panels.inspector.tree_tab import TreeTab
+from designer.workbench import Workbench
+from engine import NodeId
+
+
+class Inspector(QTabWidget):
+    """Three tabs: Node, Tree, JSON. It follows the selection, and goes where a problem points."""
+
+    def __init__(self, workbench: Workbench) -> None:
+        super().__init__()
+        self.setObjectName("panel.inspector")
+        self.setDocumentMode(True)
+        self.tabBar().setAccessibleName("Inspector")
+        self._current = Current(workbench, self)
+        self.node, self.tree, self.json = NodeTab(self._current), TreeTab(self._current), JsonTab(self._current)
+        self.addTab(self.node, "Node")
+        self.addTab(self.tree, "Tree")
+        self.addTab(self.json, "JSON")
+        workbench.place_requested.connect(self.show_place)
+        self._current.announce()
+
+    def show_place(self, node: NodeId | None, field: str | None) -> None:
+        """Select the node, or show the tree where there is none, and focus the field."""
+        if self._current.document is None:
+            return
+        if node is None:
+            self.setCurrentWidget(self.tree)
+            self.tree.focus_field(field)
+        else:
+            self._current.document.select({node})
+            self.setCurrentWidget(self.node)
+            self.node.focus_field(field)

@@ -1,0 +1,239 @@
+"""Running a document: start, step, pause, go on, stop, and who answers meanwhile."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from designer.document.document import Document
+from designer.tasks import launch
+from engine import (
+    UNKNOWN,
+    ActionNode,
+    ClassifyNode,
+    ConditionNode,
+    Event,
+    Inputs,
+    NodeId,
+    PersonDecider,
+    Question,
+    Run,
+    Session,
+    Stop,
+    Trail,
+)
+from engine.evaluate import Case, inputs_of
+
+FRAME_MS: Final = 16
+CLOCK_MS: Final = 100
+
+
+class RunState(StrEnum):
+    """Where the controller stands."""
+
+    IDLE = "idle"
+    RUNNING = "running"
+    PAUSED = "paused"
+    ASKING = "asking"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question that waits for the person at the screen."""
+
+    node: NodeId
+    text: str = field(repr=False)
+    answers: tuple[str, ...]
+
+
+Prepare: TypeAlias = Callable[[Document, Case | None, PersonDecider], tuple[Session, Inputs]]
+"""Makes the session and the inputs of one run."""
+
+
+class RunController(QObject):
+    """Drives one run at a time. A run shows the tree as it was when it was started.
+
+    While a person thinks the run is not asked to go on, so its clock stands still.
+    """
+
+    trail_changed = Signal(object)
+    """The :class:`engine.Trail`, at most once a frame."""
+    state_changed = Signal(object)
+    """The :class:`RunState`."""
+    asked = Signal(object)
+    """An :class:`Asked` while a person must decide, None when that is over."""
+
+    def __init__(self, prepare: Prepare, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._prepare = prepare
+        self.document: Document | None = None
+        self.case: Case | None = None
+        self.question: Asked | None = None
+        self.stop: Stop | None = None
+        self.state = RunState.IDLE
+        self.trail = Trail()
+        self.events: list[Event] = []
+        self._run: Run | None = None
+        self._driving: asyncio.Task[None] | None = None
+        self._go_on = asyncio.Event()
+        self._pausing = False
+        self._given: asyncio.Future[str | None] | None = None
+        self._answer: str | None = None
+        self._frame = QTimer(self, interval=FRAME_MS, singleShot=True)
+        self._frame.timeout.connect(self._show)
+        self._clock = QTimer(self, interval=CLOCK_MS)
+        self._clock.timeout.connect(self._frame.start)
+
+    @property
+    def active(self) -> bool:
+        """Whether a run has begun and not ended."""
+        return self._driving is not None and not self._driving.done()
+
+    @property
+    def transcript_path(self) -> Path | None:
+        """The transcript of the last run, once it is written."""
+        report = self._run.transcript if self._run else None
+        return report.path if report else None
+
+    def choose_case(self, case: Case | None) -> None:
+        """Take the answers of the next run from this case; what it leaves open is asked. None: ask all."""
+        self.case = case
+        self.state_changed.emit(self.state)
+
+    def reason_not_ready(self, document: Document | None) -> str | None:
+        """Why this document cannot be run now, in plain words; None when it can."""
+        if document is None:
+            return "Open a tree first."
+        errors = sum(p.severity == "error" for p in document.check_now())
+        if errors:
+            return f"Fix {'the error' if errors == 1 else f'the {errors} errors'} under Problems first."
+        pinned = inputs_of(self.case).pins if self.case else Inputs().pins
+        for node_id, node in document.draft.tree.nodes.items():
+            match node:
+                case ActionNode(action_key=key) if (
+                    node_id not in pinned.actions and key not in document.catalog.actions
+                ):
+                    return (
+                        f"The action '{key}' of node '{node_id}' is not available here. "
+                        "Choose a case that pins it, or trust the folder that offers it."
+                    )
+                case ConditionNode(predicate_key=key) if (
+                    node_id not in pinned.conditions and key not in document.catalog.predicates
+                ):
+                    return f"The predicate '{key}' of node '{node_id}' is not available here."
+        return None
+
+    def start(self, document: Document) -> None:
+        """Run to the end, or to where a person must answer."""
+        self._start(document, paused=False)
+
+    def step(self, document: Document) -> None:
+        """Start paused at the first node, or execute the node the run stands at and pause again."""
+        if not self.active:
+            self._start(document, paused=True)
+        else:
+            self._pausing = True
+            self._go_on.set()
+
+    def resume(self) -> None:
+        """Go on without pausing."""
+        self._pausing = False
+        self._go_on.set()
+
+    def pause(self) -> None:
+        """Pause before the next node."""
+        self._pausing = True
+
+    def cancel(self) -> None:
+        """End the run now; a request in flight is given up."""
+        if self._run is not None and self.active:
+            self._run.cancel()
+            self._go_on.set()
+            if self._given is not None and not self._given.done():
+                self._given.set_result(None)
+
+    def answer(self, text: str | None) -> None:
+        """The person's answer; None or ``unknown`` when none of the allowed ones fits."""
+        if self._given is not None and not self._given.done():
+            self._given.set_result(None if text == UNKNOWN else text)
+
+    async def ended(self) -> None:
+        """Wait until no run is active."""
+        if self._driving is not None:
+            await asyncio.wait([self._driving])
+
+    def _start(self, document: Document, *, paused: bool) -> None:
+        if self.active or self.reason_not_ready(document) is not None:
+            return
+        self.document = document
+        self.trail, self.events, self.stop = Trail(), [], None
+        self._pausing = paused
+        session, inputs = self._prepare(document, self.case, PersonDecider(self._decided))
+        self._run = session.start(
+            document.draft.tree, inputs, observers=[self._observe], stops_inside=["beforeAttempt"]
+        )
+        self._driving = launch(self._drive(self._run, frozenset(inputs.pins.answers) | frozenset(inputs.pins.replies)))
+
+    async def _drive(self, run: Run, pinned: frozenset[NodeId]) -> None:
+        self._set_state(RunState.RUNNING)
+        async for stop in run:
+            self.stop = stop
+            if stop.phase == "beforeAttempt":
+                if stop.node not in pinned:
+                    await self._ask(run, stop.node)
+            elif self._pausing:
+                await self._wait()
+            else:
+                await asyncio.sleep(0)  # a long run must not keep the window from painting
+        self.stop = None
+        self._set_state(RunState.ENDED)
+
+    async def _wait(self) -> None:
+        self._go_on.clear()
+        self._set_state(RunState.PAUSED)
+        await self._go_on.wait()
+        self._set_state(RunState.RUNNING)
+
+    async def _ask(self, run: Run, node_id: NodeId) -> None:
+        node = self.trail.tree.nodes[node_id] if self.trail.tree else None
+        if not isinstance(node, ClassifyNode) or run.ended:
+            return
+        self._given = asyncio.get_running_loop().create_future()
+        self.question = Asked(node_id, run.filled(node.task or ""), node.answers or ())
+        self._set_state(RunState.ASKING)
+        self.asked.emit(self.question)
+        try:
+            self._answer = await self._given
+        finally:
+            self.question = self._given = None
+            self.asked.emit(None)
+        self._set_state(RunState.RUNNING)
+
+    async def _decided(self, _question: Question) -> str | None:
+        return self._answer
+
+    def _observe(self, event: Event) -> None:
+        self.trail = self.trail.after(event)
+        self.events.append(event)
+        if not self._frame.isActive():
+            self._frame.start()
+
+    def _set_state(self, state: RunState) -> None:
+        self.state = state
+        if state is RunState.RUNNING:
+            self._clock.start()
+        else:
+            self._clock.stop()
+        self._show()
+        self.state_changed.emit(state)
+
+    def _show(self) -> None:
+        self._frame.stop()
+        if self._run is not None and not self._run.ended:
+            self.trail = replace(self.trail, usage=replace(self.trail.usage, duration=self._run.elapsed))
+        self.trail_changed.emit(self.trail)

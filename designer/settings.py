@@ -1,0 +1,83 @@
+"""What a person has chosen, kept in one small JSON file of their own."""
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, Literal, Self
+
+from platformdirs import user_config_path, user_data_path
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from PySide6.QtCore import QIODevice, QSaveFile
+
+_APP: Final = "treewright"
+_RECENT: Final = 10
+_USUAL: Final = "Empty: the usual place"
+
+
+class DeciderSettings(BaseModel):
+    """Who answers when nothing else says so. The key itself is never stored, only where it is found."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", hide_input_in_errors=True)
+
+    name: Literal["ask", "model"] = Field("ask", title="Answers come from")
+    base_url: str = Field("", title="Address of the model server", description="For example https://host/v1")
+    model: str = Field("", title="Model")
+    key_env: str = Field("", title="Environment variable with the key")
+
+
+class Settings(BaseModel):
+    """The preferences: a frozen value. Members of a later version are kept as they are."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", hide_input_in_errors=True)
+
+    theme: Literal["system", "light", "dark"] = Field("system", title="Appearance")
+    decider: DeciderSettings = Field(default_factory=DeciderSettings, title="Answers")
+    transcripts_folder: Path | None = Field(None, title="Folder of transcripts", description=_USUAL)
+    records_path: Path | None = Field(None, title="File of decision records", description=_USUAL)
+    recent_files: tuple[Path, ...] = ()
+    trusted_folders: tuple[Path, ...] = ()
+
+    @classmethod
+    def load(cls) -> Self:
+        """The stored settings, or the usual ones.
+
+        A file that cannot be understood is kept aside as ``settings.json.broken``, never overwritten.
+        """
+        path = settings_path()
+        try:
+            return cls.model_validate_json(path.read_bytes())
+        except FileNotFoundError:
+            return cls()
+        except (OSError, ValidationError):
+            with suppress(OSError):
+                path.replace(path.with_name(f"{path.name}.broken"))
+            return cls()
+
+    def save(self) -> None:
+        """Store the settings whole or not at all; ``OSError`` says why they could not be."""
+        path = settings_path()
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file = QSaveFile(str(path))
+        data = f"{self.model_dump_json(indent=2)}\n".encode()
+        write = QIODevice.OpenModeFlag.WriteOnly
+        if not (file.open(write) and file.write(data) == len(data) and file.commit()):
+            raise OSError(f"{path}: {file.errorString()}")
+
+    def changed(self, **changes: object) -> Self:
+        """These settings with some of them changed; ``ValidationError`` when a value does not fit."""
+        return self.model_validate({**dict(self), **changes})
+
+    def with_recent(self, path: Path) -> Self:
+        """With this file as the one used last."""
+        path = path.absolute()
+        others = (other for other in self.recent_files if other != path)
+        return self.changed(recent_files=(path, *others)[:_RECENT])
+
+
+def settings_path() -> Path:
+    """Where the settings lie."""
+    return user_config_path(_APP) / "settings.json"
+
+
+def data_folder() -> Path:
+    """Where records and transcripts lie, unless the person chose another place."""
+    return user_data_path(_APP)

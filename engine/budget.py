@@ -1,0 +1,165 @@
+"""What a run may use, what it has used, and the clock it is measured with."""
+
+import asyncio
+import time
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Final, Literal, Protocol, TypeAlias
+
+from engine.tree import Budget, OnExceeded
+
+LimitName: TypeAlias = Literal["nodeVisits", "llmCalls", "elapsedTime"]
+
+
+class Clock(Protocol):
+    """Time as a run sees it; tests hand in one they move themselves."""
+
+    def now(self) -> datetime:
+        """The wall clock, in UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never go back."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Let this much time pass."""
+        ...
+
+
+class SystemClock:
+    """The clock of this machine."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits in force for one run. ``elapsed`` is in seconds."""
+
+    node_visits: int = 20
+    llm_calls: int = 10
+    elapsed: float = 120.0
+    context_tokens: int = 4000
+    on_exceeded: OnExceeded = "halt"
+
+    def within(self, budget: Budget | None) -> "Limits":
+        """These limits with every member the budget sets put in their place."""
+        if budget is None:
+            return self
+        return Limits(
+            node_visits=self.node_visits if budget.max_node_visits is None else budget.max_node_visits,
+            llm_calls=self.llm_calls if budget.max_llm_calls is None else budget.max_llm_calls,
+            elapsed=self.elapsed if budget.max_elapsed_time is None else budget.max_elapsed_time.seconds,
+            context_tokens=self.context_tokens
+            if budget.max_context_tokens is None
+            else budget.max_context_tokens,
+            on_exceeded=budget.on_exceeded or self.on_exceeded,
+        )
+
+
+DEFAULT_LIMITS: Final = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a run has used. ``duration`` is in seconds and leaves out the time the run was paused.
+
+    Tokens count what providers reported; ``unreported_calls`` says how many calls reported none.
+    """
+
+    node_visits: int = 0
+    llm_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    duration: float = 0.0
+    cost: float | None = None
+    unreported_calls: int = 0
+
+    @property
+    def total_tokens(self) -> int:
+        """Input and output tokens together."""
+        return self.input_tokens + self.output_tokens
+
+
+class BudgetStop(Exception):
+    """A limit ends the run."""
+
+    def __init__(self, limit: LimitName, message: str) -> None:
+        super().__init__(message)
+        self.limit = limit
+
+
+EXHAUSTED: Final = "Decision resource budget exhausted."
+VISITS_EXCEEDED: Final = "Maximum decision node visits exceeded."
+CALLS_EXCEEDED: Final = "Maximum decision LLM calls exceeded."
+
+
+@dataclass(slots=True)
+class Meter:
+    """Counts for one run. The stopwatch runs only between :meth:`resume` and :meth:`pause`."""
+
+    clock: Clock
+    limits: Limits
+    usage: Usage = field(default_factory=Usage)
+    _before: float = 0.0
+    _resumed: float | None = None
+
+    def resume(self) -> None:
+        """Start the stopwatch."""
+        self._resumed = self.clock.monotonic()
+
+    def pause(self) -> None:
+        """Stop the stopwatch."""
+        self._before, self._resumed = self.elapsed, None
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds the stopwatch ran."""
+        running = 0.0 if self._resumed is None else self.clock.monotonic() - self._resumed
+        return self._before + running
+
+    def reading(self) -> Usage:
+        """What has been used up to now."""
+        return replace(self.usage, duration=self.elapsed)
+
+    def count_visit(self) -> None:
+        """One more node visit."""
+        self.usage = replace(self.usage, node_visits=self.usage.node_visits + 1)
+
+    def count_calls(self, calls: int, input_tokens: int | None, output_tokens: int | None) -> None:
+        """LLM calls, and the tokens they reported (None = not reported)."""
+        used = self.usage
+        self.usage = replace(
+            used,
+            llm_calls=used.llm_calls + calls,
+            input_tokens=used.input_tokens + (input_tokens or 0),
+            output_tokens=used.output_tokens + (output_tokens or 0),
+            unreported_calls=used.unreported_calls
+            + (calls if input_tokens is None and output_tokens is None else 0),
+        )
+
+    @property
+    def visits_used_up(self) -> bool:
+        """Whether another visit would pass the limit."""
+        return self.usage.node_visits >= self.limits.node_visits
+
+    @property
+    def calls_used_up(self) -> bool:
+        """Whether another LLM call would pass the limit."""
+        return self.usage.llm_calls >= self.limits.llm_calls
+
+    def passed(self) -> LimitName | None:
+        """The limit that has been passed, counts before time."""
+        if self.usage.node_visits > self.limits.node_visits:
+            return "nodeVisits"
+        if self.usage.llm_calls > self.limits.llm_calls:
+            return "llmCalls"
+        return "elapsedTime" if self.elapsed > self.limits.elapsed else None

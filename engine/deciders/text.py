@@ -1,0 +1,181 @@
+"""A language model decides: the question is put, and once more when the reply is of no use."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from engine.conversation import NO_USER_MESSAGE, RETRY, Prepared, context_exceeded
+from engine.deciders import Attempt, Decision, Question
+from engine.deciders.parser import Parsed, parse
+from engine.errors import LlmError, TreewrightError
+from engine.llm import Completion, LlmClient, Message, Request
+from engine.llm.failover import ChainPipeline, Failover, ModelChain, Pipeline
+from engine.llm.failures import caller_is_cancelled, is_transient
+
+ATTEMPTS: Final = 2
+"""One re-ask only: a second unreadable reply is itself the answer ``unknown``."""
+
+UNREADABLE: Final = "Classification response could not be classified."
+
+
+class TextDecider:
+    """Asks a text model, and along a chain of models when a model and fallbacks are both named.
+
+    ``pipeline`` replaces the way from a request to a completion; one that is no ``ChainPipeline`` gets no
+    failover. Without a complete chain requests name no model, so the client's own is meant.
+    """
+
+    def __init__(
+        self,
+        client: LlmClient,
+        model: str | None = None,
+        fallbacks: Iterable[str] = (),
+        *,
+        pipeline: Pipeline | None = None,
+    ) -> None:
+        self._client, self._model, self._fallbacks = client, model, tuple(fallbacks)
+        self._pipeline = pipeline or Failover(client)
+        self._chain = ModelChain.of(model, self._fallbacks)
+
+    def for_run(self) -> "TextDecider":
+        """The same with a chain of its own: what failed in one run may be tried in another."""
+        return TextDecider(self._client, self._model, self._fallbacks, pipeline=self._pipeline)
+
+    async def decide(self, question: Question) -> Decision:
+        """Put the question, at most twice. ``LlmError`` when no model could be asked."""
+        desk = question.desk
+        failed_before = self._failed
+        replies: list[Completion] = []
+        read: Parsed | str = ""
+        for number in range(1, ATTEMPTS + 1):
+            await desk.before_attempt(number)
+            messages = question.prompt()
+            desk.conversation.add(*messages)
+            prepared = desk.conversation.prepare(desk.max_context_tokens)
+            decided = self._decision(replies, self._failed[len(failed_before) :])
+            if not any(message.role == "user" for message in messages):
+                return replace(decided, reason="no-message", error=NO_USER_MESSAGE)
+            if _leaves_out(prepared, messages):
+                return replace(
+                    decided, reason="context-budget", error=context_exceeded(desk.max_context_tokens)
+                )
+            replies.append(reply := await self._complete(question, prepared))
+            read = _read(reply, question.answers)
+            await desk.after_attempt(
+                Attempt(
+                    number=number,
+                    messages=prepared.messages,
+                    content=reply.content,
+                    finish_reason=reply.finish_reason,
+                    input_tokens=reply.input_tokens,
+                    output_tokens=reply.output_tokens,
+                    model=reply.model,
+                    prepared_tokens=prepared.tokens,
+                    dropped_messages=prepared.dropped,
+                    rejected=None if isinstance(read, Parsed) else read,
+                )
+            )
+            if reply.content:
+                desk.conversation.add(Message("assistant", reply.content))
+            if isinstance(read, Parsed):
+                break
+            if number < ATTEMPTS:
+                desk.conversation.add(Message("user", RETRY))
+        decided = self._decision(replies, self._failed[len(failed_before) :])
+        if isinstance(read, Parsed):
+            return replace(
+                decided, answer=read.answer, observation=read.observation, confidence=read.confidence
+            )
+        return replace(
+            decided,
+            reason="refused" if read in ("refused", "filtered") else "invalid-answer",
+            error=_unreadable(replies[-1], read),
+        )
+
+    @property
+    def _failed(self) -> tuple[str, ...]:
+        return self._chain.failed if self._chain else ()
+
+    async def _complete(self, question: Question, prepared: Prepared) -> Completion:
+        desk, chain = question.desk, self._chain
+        request = Request(prepared.messages, model=chain.model if chain else None, answers=question.answers)
+        desk.model_in_use(request.model)
+        try:
+            if chain and isinstance(self._pipeline, ChainPipeline):
+                reply = await self._pipeline.complete_along(request, chain)
+            else:
+                reply = await self._pipeline.complete(request)
+        except (Exception, asyncio.CancelledError) as error:
+            if caller_is_cancelled():
+                raise asyncio.CancelledError from error
+            if isinstance(error, TreewrightError):
+                raise
+            timed_out = isinstance(error, TimeoutError | asyncio.CancelledError)
+            raise LlmError(
+                str(error) or ("The model did not answer in time." if timed_out else type(error).__name__),
+                kind="timeout" if timed_out else "request",
+                transient=is_transient(error),
+            ) from error
+        finally:
+            desk.model_in_use(chain.model if chain else None)
+        if not isinstance(reply, Completion):
+            raise LlmError("The client returned no completion.", kind="protocol", transient=False)
+        return reply if reply.model else replace(reply, model=chain.model if chain else self._client.model)
+
+    def _decision(self, replies: Sequence[Completion], failed: tuple[str, ...]) -> Decision:
+        """What can be said whatever the answer is."""
+        last = replies[-1] if replies else None
+        return Decision(
+            answer=None,
+            attempts=len(replies),
+            llm_calls=len(replies),
+            input_tokens=_total(reply.input_tokens for reply in replies),
+            output_tokens=_total(reply.output_tokens for reply in replies),
+            provider=self._client.provider,
+            endpoint=self._client.endpoint,
+            default_model=self._client.model,
+            requested_model=self._model if self._chain else None,
+            served_model=last.model if last else None,
+            response_id=last.response_id if last else None,
+            failover=failed,
+        )
+
+
+def _leaves_out(prepared: Prepared, messages: Sequence[Message]) -> bool:
+    """Whether a user message of the question does not make it into the request."""
+    # By identity: the second attempt usually says the same words as the first, which may be there still.
+    sent = {id(message) for message in prepared.messages}
+    return any(message.role == "user" and id(message) not in sent for message in messages)
+
+
+def _read(reply: Completion, answers: Sequence[str]) -> Parsed | str:
+    """What the reply says, or a code for why it is of no use."""
+    if reply.refusal:
+        return "refused"
+    if reply.finish_reason == "content_filter":
+        return "filtered"
+    read = parse(reply.content, answers)
+    if isinstance(read, Parsed):
+        return read
+    return "truncated" if reply.finish_reason == "length" else read.code
+
+
+_SNIPPET_LENGTH: Final = 120
+_WHY: Final = {
+    "refused": " The model refused to answer.",
+    "filtered": " A content filter held the reply back.",
+    "truncated": " The reply was cut off at its token limit.",
+    "empty": " The reply was empty.",
+}
+
+
+def _unreadable(reply: Completion, code: str) -> str:
+    raw = (reply.content or "").strip()
+    snippet = raw if len(raw) <= _SNIPPET_LENGTH else raw[:_SNIPPET_LENGTH] + "..."
+    return UNREADABLE + _WHY.get(code, "") + (f' Model returned: "{snippet}"' if raw else "")
+
+
+def _total(counts: Iterable[int | None]) -> int | None:
+    reported = [count for count in counts if count is not None]
+    return sum(reported) if reported else None

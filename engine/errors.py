@@ -1,0 +1,95 @@
+"""What can go wrong, as values and as exceptions.
+
+::
+
+    TreewrightError
+    ├── TreeInvalid        a tree has problems of severity "error"
+    ├── DocumentRefused    bytes are no JSON document of ours (with line and column)
+    ├── CatalogError       a catalog holds a blank or repeated key, or cannot be loaded
+    ├── ProjectError       treewright.json is wrong
+    ├── CaseError          a case does not fit its tree, or its pins are used up
+    └── LlmError           a model could not be asked (class in contracts of the provider)
+
+No message of these carries prompts, state, keys or ids of people.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["error", "warning", "info"]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something a check found, and where.
+
+    ``pointer`` is the JSON pointer of the place in the tree document; ``field`` is the JSON member the
+    author should look at. ``line`` and ``column`` (1-based) are known when the tree came from a text.
+    """
+
+    code: str
+    severity: Severity
+    message: str
+    node: str | None = None
+    field: str | None = None
+    pointer: str = ""
+    line: int | None = None
+    column: int | None = None
+
+
+class TreewrightError(Exception):
+    """Any failure this library reports on purpose."""
+
+
+class TreeInvalid(TreewrightError):
+    """A tree that must not be run or exported; ``problems`` says why."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__(
+            next((p.message for p in self.problems if p.severity == "error"), "The tree is not valid.")
+        )
+
+
+class DocumentRefused(TreewrightError):
+    """These bytes are no JSON document we accept; ``line`` and ``column`` are 1-based."""
+
+    def __init__(self, code: str, message: str, line: int = 1, column: int = 1) -> None:
+        super().__init__(message)
+        self.code, self.message, self.line, self.column = code, message, line, column
+
+
+class CatalogError(TreewrightError):
+    """A catalog of actions or predicates is not usable."""
+
+
+class ProjectError(TreewrightError):
+    """A project file is not usable."""
+
+
+class CaseError(TreewrightError):
+    """A case does not fit its tree, or a pinned list is used up."""
+
+
+LlmErrorKind = Literal["timeout", "status", "connection", "protocol", "request"]
+
+
+class LlmError(TreewrightError):
+    """A model could not be asked, or its reply could not be read.
+
+    ``transient`` says whether the next model of a chain may be tried (contracts.md section 7);
+    ``status`` is the HTTP status where there was one. The original exception is the cause.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: LlmErrorKind,
+        transient: bool,
+        status: int | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind, self.transient, self.status, self.retry_after = kind, transient, status, retry_after

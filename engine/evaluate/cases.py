@@ -1,0 +1,270 @@
+"""A case: what one run starts from, results fixed beforehand, and what is expected to come of it.
+
+Cases are kept one JSON line each. Reading is strict: a case that does not fit its tree would test nothing,
+so it is reported with file line, node and the allowed answers, and is left out.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Final, TypeAlias, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, StrictInt, ValidationError
+from pydantic import StrictStr as Str
+
+from engine import jsontext
+from engine.catalog import ActionStatus
+from engine.errors import DocumentRefused, Problem
+from engine.events import Outcome
+from engine.tree import UNKNOWN, ActionNode, AnyNode, Budget, ClassifyNode, ConditionNode, NodeId, Tree
+from engine.treefile import tree_hash
+
+_Pinned = TypeVar("_Pinned")
+_ByVisit: TypeAlias = _Pinned | tuple[_Pinned, ...]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class CaseTree(_Part):
+    """The tree a case was written for."""
+
+    id: Str
+    version: StrictInt | None = None
+    hash: Str | None = None
+
+
+class CaseData(_Part):
+    """One data item a case brings along."""
+
+    id: Str
+    source: Str
+    type: Str
+    content: Str = Field(repr=False)
+    metadata: dict[str, Str] = Field(default={}, repr=False)
+
+
+class CaseResult(_Part):
+    """The result an action is pinned to."""
+
+    status: ActionStatus
+    properties: dict[str, Str] = Field(default={}, repr=False)
+    data: tuple[CaseData, ...] = Field(default=(), repr=False)
+    summary: Str | None = Field(default=None, repr=False)
+    error: Str | None = Field(default=None, repr=False)
+
+
+class Expectation(_Part):
+    """What should come of a run; only what is named is compared.
+
+    ``answers`` are those of each node's last visit.
+    """
+
+    verdict: Str | None = None
+    outcome: Outcome | None = None
+    path: tuple[NodeId, ...] | None = None
+    answers: dict[NodeId, Str] | None = None
+
+
+class Case(_Part):
+    """One case. A pin is one result for every visit, or a list with one result a visit."""
+
+    id: Annotated[Str, Field(pattern=r"\S")]
+    tree: CaseTree | None = None
+    params: dict[str, Str] = Field(default={}, repr=False)
+    state: dict[str, JsonValue] = Field(default={}, repr=False)
+    data: tuple[CaseData, ...] = Field(default=(), repr=False)
+    answers: dict[NodeId, _ByVisit[Str]] = Field(default={}, repr=False)
+    replies: dict[NodeId, tuple[Str, ...]] = Field(default={}, repr=False)
+    conditions: dict[NodeId, _ByVisit[StrictBool]] = {}
+    actions: dict[NodeId, _ByVisit[CaseResult]] = Field(default={}, repr=False)
+    budget: Budget | None = None
+    expect: Expectation = Expectation()
+
+
+def write_case(case: Case) -> str:
+    """The line a case is kept as, without its line end."""
+    return case.model_dump_json(by_alias=True, exclude_unset=True)
+
+
+def find_cases(tree_file: Path) -> Path:
+    """Where the cases of a tree file are: ``NAME.cases.jsonl``, else ``cases.jsonl`` beside it."""
+    own = tree_file.with_suffix(".cases.jsonl")
+    return own if own.exists() else tree_file.with_name("cases.jsonl")
+
+
+def read_cases(file: Path, tree: Tree) -> tuple[tuple[Case, ...], tuple[Problem, ...]]:
+    """The cases of a file that fit the tree, and what is wrong with the others.
+
+    Problems carry line and column; their pointers are into the case. A file that cannot be read, or a line
+    that is no JSON, gives a problem whose code begins with ``file-`` or ``json-``.
+    """
+    try:
+        lines = file.read_bytes().split(b"\n")
+    except OSError as error:
+        message = f"The cases cannot be read: {error.strerror or type(error).__name__}."
+        return (), (Problem("file-unreadable", "error", message),)
+    cases: dict[str, Case] = {}
+    problems: list[Problem] = []
+    hash_of_tree = ""
+    for number, line in enumerate(lines, 1):
+        if not line.strip(b" \t\r"):
+            continue
+        try:
+            case = _read(line)
+            if case.tree is not None and case.tree.hash is not None:
+                hash_of_tree = hash_of_tree or tree_hash(tree)
+            found = list(_misfits(case, tree, hash_of_tree))
+            if case.id in cases:
+                found.append(_problem("case-id-duplicate", f"There are two cases '{case.id}'.", "id"))
+        except DocumentRefused as refused:
+            problems.append(
+                Problem(refused.code, "error", refused.message, line=number, column=refused.column)
+            )
+            continue
+        except ValidationError as error:
+            found = list(_faults(error))
+        else:
+            if not found:
+                cases[case.id] = case
+        places = jsontext.places(jsontext.text_of(line), (problem.pointer for problem in found))
+        problems += (replace(p, line=number, column=places[p.pointer][1]) for p in found)
+    return tuple(cases.values()), tuple(problems)
+
+
+def _read(line: bytes) -> Case:
+    return Case.model_validate(jsontext.parse(line), by_alias=True, by_name=False)
+
+
+# -- a line that is no case ----------------------------------------------------------------------------
+
+_HOLDS: Final = {
+    "id": "a name",
+    "tree": "the tree's id, and perhaps its version and hash",
+    "params": "a text for each parameter",
+    "state": "an object",
+    "data": "a list of items, each with id, source, type and content",
+    "answers": "for each node an answer, or a list of answers by visit",
+    "replies": "for each node a list of texts",
+    "conditions": "for each node true or false, or a list of these by visit",
+    "actions": "for each node a result with a status, or a list of these by visit",
+    "budget": "limits as a tree has them",
+    "expect": "what should come of it: verdict, outcome, path, answers",
+}
+_PINS: Final = ("answers", "replies", "conditions", "actions")
+
+
+def _problem(code: str, message: str, *path: str | int, node: NodeId | None = None) -> Problem:
+    member = str(path[0]) if path else None
+    return Problem(code, "error", message, node=node, field=member, pointer=jsontext.pointer(*path))
+
+
+def _faults(error: ValidationError) -> Iterator[Problem]:
+    seen: set[tuple[str | int, ...]] = set()
+    for fault in error.errors(include_url=False, include_input=False):
+        path = fault["loc"]
+        pinned = bool(path) and path[0] in _PINS and len(path) > 1
+        # What follows the node says which of several forms was tried.
+        path = path[:2] if pinned else path
+        if path in seen:
+            continue
+        seen.add(path)
+        name = ".".join(map(str, path))
+        if not path:
+            message = "A case is an object."
+        elif fault["type"] == "missing":
+            message = f"The case lacks '{name}'."
+        elif fault["type"] == "extra_forbidden" and not pinned:
+            message = f"A case has no member '{name}'."
+        else:
+            message = f"'{name}' does not fit: '{path[0]}' holds {_HOLDS[str(path[0])]}."
+        yield _problem("case-invalid", message, *path, node=str(path[1]) if pinned else None)
+
+
+# -- a case that does not fit its tree -----------------------------------------------------------------
+
+
+def _misfits(case: Case, tree: Tree, hash_of_tree: str) -> Iterator[Problem]:
+    yield from _other_tree(case, tree, hash_of_tree)
+    for name in case.budget.unknown_members if case.budget else ():
+        yield _problem("case-invalid", f"A budget has no member '{name}'.", "budget", name)
+    if case.budget and not _is_possible(case.budget):
+        message = f"The budget of case '{case.id}' must be positive; only maxLlmCalls may be 0."
+        yield _problem("case-invalid", message, "budget")
+    questions: Mapping[NodeId, Iterable[str]] = case.answers
+    yield from _named(case, tree, ClassifyNode, questions, "answers")
+    yield from _named(case, tree, ClassifyNode, case.replies, "replies")
+    yield from _named(case, tree, ConditionNode, case.conditions, "conditions")
+    yield from _named(case, tree, ActionNode, case.actions, "actions")
+    for node_id, pin in case.answers.items():
+        yield from _allowed(case, tree, node_id, (pin,) if isinstance(pin, str) else pin, "answers")
+    for node_id in case.answers.keys() & case.replies.keys():
+        message = f"Case '{case.id}' has both an answer and replies for node '{node_id}'; one of them must go."
+        yield _problem("case-pins-both", message, "replies", node_id, node=node_id)
+    for position, node_id in enumerate(case.expect.path or ()):
+        if node_id not in tree.nodes:
+            yield _unknown_node(case, node_id, "expect", "path", position)
+    expected = case.expect.answers or {}
+    yield from _named(case, tree, ClassifyNode, expected, "expect", "answers")
+    for node_id, answer in expected.items():
+        yield from _allowed(case, tree, node_id, (answer,), "expect", "answers")
+
+
+def _other_tree(case: Case, tree: Tree, hash_of_tree: str) -> Iterator[Problem]:
+    if case.tree is None:
+        return
+    here = {"id": tree.tree_id, "version": tree.version, "hash": hash_of_tree}
+    for member, value in case.tree.model_dump(exclude_none=True).items():
+        if value != here[member]:
+            message = (
+                f"Case '{case.id}' is for another tree: its {member} is '{value}', here it is '{here[member]}'."
+            )
+            yield _problem("case-tree-other", message, "tree", member)
+            return
+
+
+def _is_possible(budget: Budget) -> bool:
+    visits, calls, tokens = budget.max_node_visits, budget.max_llm_calls, budget.max_context_tokens
+    return (
+        (visits is None or visits > 0)
+        and (calls is None or calls >= 0)
+        and (tokens is None or tokens > 0)
+        and (budget.max_elapsed_time is None or budget.max_elapsed_time.ticks > 0)
+    )
+
+
+def _named(
+    case: Case, tree: Tree, kind: type[AnyNode], nodes: Iterable[NodeId], *path: str
+) -> Iterator[Problem]:
+    for node_id in nodes:
+        node = tree.nodes.get(node_id)
+        if node is None:
+            yield _unknown_node(case, node_id, *path, node_id)
+        elif not isinstance(node, kind):
+            word = kind.model_fields["type"].default
+            message = (
+                f"Case '{case.id}' names node '{node_id}' under '{'.'.join(path)}', but it is no {word} node."
+            )
+            yield _problem("case-node-type", message, *path, node_id, node=node_id)
+
+
+def _unknown_node(case: Case, node_id: NodeId, *path: str | int) -> Problem:
+    message = f"Case '{case.id}' names node '{node_id}', which the tree does not have."
+    return _problem("case-node-unknown", message, *path, node=node_id)
+
+
+def _allowed(
+    case: Case, tree: Tree, node_id: NodeId, answers: Iterable[str], *path: str
+) -> Iterator[Problem]:
+    node = tree.nodes.get(node_id)
+    if not isinstance(node, ClassifyNode):
+        return
+    allowed = (*(node.answers or ()), UNKNOWN)
+    for answer in answers:
+        if answer not in allowed:
+            message = (
+                f"Case '{case.id}' gives node '{node_id}' the answer '{answer}'; "
+                f"allowed are: {', '.join(allowed)}."
+            )
+            yield _problem("case-answer-unknown", message, *path, node_id, node=node_id)

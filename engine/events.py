@@ -1,0 +1,229 @@
+"""What happens in a run, as frozen events, and the result that ends it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from engine.budget import LimitName, Limits, Usage
+from engine.catalog import ActionStatus
+from engine.data import DataItem
+from engine.deciders import Attempt, UnknownReason
+from engine.tree import Json, NodeId, Tree
+
+Outcome: TypeAlias = Literal[
+    "Terminal", "Unknown", "BudgetExhausted", "Cancelled", "ValidationFailed", "ActionFailed"
+]
+"""How a run ended. ``ActionFailed`` is kept for readers of older results and is never produced."""
+
+FailureKind: TypeAlias = Literal["validation", "llm", "predicate", "internal"]
+
+
+@dataclass(frozen=True, slots=True)
+class Classification:
+    """One decided question of a run. ``answer`` is the declared answer or ``unknown``."""
+
+    node: NodeId
+    visit: int
+    decision_id: str
+    answer: str
+    observation: str | None = field(repr=False)
+    confidence: str | None
+    probabilities: tuple[float, ...] | None
+    attempts: int
+    llm_calls: int
+    reason: UnknownReason | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One visit of a node. ``branch`` and ``next`` are None where no branch was taken."""
+
+    node: NodeId
+    type: str
+    number: int
+    outcome: str
+    branch: str | None
+    next: NodeId | None
+    duration: float
+    forced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How a run ended and what came of it. Durations are in seconds."""
+
+    execution_id: str
+    tree_id: str
+    version: int
+    tree_hash: str
+    outcome: Outcome
+    verdict: str | None
+    error: str | None = field(repr=False)
+    failure_kind: FailureKind | None
+    exceeded: LimitName | None
+    had_unknown: bool
+    classifications: tuple[Classification, ...] = field(repr=False)
+    usage: Usage
+    limits: Limits
+    state_properties: Mapping[str, object] = field(repr=False)
+    path: tuple[Visit, ...] = field(repr=False)
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether a terminal was reached without any question ending unknown."""
+        return self.outcome == "Terminal"
+
+    def as_json(self) -> dict[str, Json]:
+        """The result in the documented shape of ``treewright run --json``."""
+        usage, limits = self.usage, self.limits
+        return {
+            "executionId": self.execution_id,
+            "treeId": self.tree_id,
+            "version": self.version,
+            "treeHash": self.tree_hash,
+            "outcome": self.outcome,
+            "succeeded": self.succeeded,
+            "verdict": self.verdict,
+            "error": self.error,
+            "failureKind": self.failure_kind,
+            "hadUnknown": self.had_unknown,
+            "classifications": [
+                {
+                    "node": c.node,
+                    "visit": c.visit,
+                    "decisionId": c.decision_id,
+                    "answer": c.answer,
+                    "observation": c.observation,
+                    "confidence": c.confidence,
+                    "probabilities": None if c.probabilities is None else list(c.probabilities),
+                    "attempts": c.attempts,
+                }
+                for c in self.classifications
+            ],
+            "usage": {
+                "nodeVisits": usage.node_visits,
+                "llmCalls": usage.llm_calls,
+                "inputTokens": usage.input_tokens,
+                "outputTokens": usage.output_tokens,
+                "totalTokens": usage.total_tokens,
+                "durationMs": round(usage.duration * 1000, 3),
+                "cost": usage.cost,
+            },
+            "limits": {
+                "maxNodeVisits": limits.node_visits,
+                "maxLlmCalls": limits.llm_calls,
+                "maxElapsedMs": round(limits.elapsed * 1000, 3),
+                "maxContextTokens": limits.context_tokens,
+                "onExceeded": limits.on_exceeded,
+            },
+            "stateProperties": {name: plain(value) for name, value in self.state_properties.items()},
+            "path": [{"node": v.node, "type": v.type, "branch": v.branch, "next": v.next} for v in self.path],
+        }
+
+
+def plain(value: object) -> Json:
+    """A state property as JSON: what JSON cannot say is given as text."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if value - value == 0 else str(value)
+        case Mapping():
+            return {str(key): plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [plain(item) for item in value]
+        case _:
+            return str(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something that happened in a run, at this time (UTC)."""
+
+    execution_id: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted(Event):
+    """First event of every run, also of one whose tree turns out not to be valid."""
+
+    tree: Tree = field(repr=False)
+    tree_hash: str
+    limits: Limits
+    parameters: Mapping[str, str] = field(repr=False)
+    properties: Mapping[str, object] = field(repr=False)
+    data: tuple[DataItem, ...] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeStarted(Event):
+    """A node is about to be worked on; its visit has been counted."""
+
+    node: NodeId
+    type: str
+    visit: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionCompleted(Event):
+    """An action came back. ``produced`` is all data that entered the store meanwhile, ``changed`` the
+    state properties that are different afterwards.
+    """
+
+    node: NodeId
+    visit: int
+    name: str | None
+    action_key: str
+    status: ActionStatus
+    summary: str | None = field(repr=False)
+    error: str | None = field(repr=False)
+    produced: tuple[DataItem, ...] = field(repr=False)
+    changed: Mapping[str, object] = field(repr=False)
+    pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptCompleted(Event):
+    """A question was put once; see :class:`engine.deciders.Attempt`."""
+
+    node: NodeId
+    visit: int
+    attempt: Attempt
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassificationCompleted(Event):
+    """A question was decided, perhaps as ``unknown``."""
+
+    classification: Classification
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetPassed(Event):
+    """A limit was passed and the run goes on, because the tree only warns or throttles."""
+
+    node: NodeId
+    limit: LimitName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeVisited(Event):
+    """A visit is over."""
+
+    visit: Visit
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnded(Event):
+    """Last event of every run."""
+
+    result: RunResult
+
+
+Observer: TypeAlias = Callable[[Event], None]
+"""Gets every event at once. It cannot delay or break the run: its first failure ends its service."""

@@ -1,0 +1,128 @@
+"""Going on with the next model of a chain when one fails for the moment."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Final, Protocol, Self, runtime_checkable
+
+from engine.llm import Completion, LlmClient, Request
+from engine.llm.failures import caller_is_cancelled, is_transient
+
+log: Final = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class ModelChain:
+    """The models of one run: the one in use, those still to try, and those that failed, in order.
+
+    It belongs to the run and remembers: a model that failed is never asked again.
+    """
+
+    model: str
+    remaining: tuple[str, ...]
+    failed: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, model: str | None, fallbacks: Iterable[str]) -> Self | None:
+        """The chain of a complete configuration; None without a model or without fallbacks.
+
+        Blank names are skipped, and so is a name that came before, whatever its case.
+        """
+        named = [name for name in fallbacks if name.strip()]
+        if model is None or not model.strip() or not named:
+            return None
+        distinct = {name.lower(): name for name in reversed((model, *named))}
+        distinct.pop(model.lower())
+        return cls(model, tuple(reversed(distinct.values())))
+
+    def advance(self) -> bool:
+        """Go on to the next model; False when there is none."""
+        if not self.remaining:
+            return False
+        self.failed += (self.model,)
+        self.model, *rest = self.remaining
+        self.remaining = tuple(rest)
+        return True
+
+
+class Pipeline(Protocol):
+    """The way from a request to a completion. An own one of this kind gets no failover."""
+
+    async def complete(self, request: Request) -> Completion:
+        """Ask; an exception ends the run."""
+        ...
+
+
+@runtime_checkable
+class ChainPipeline(Pipeline, Protocol):
+    """A pipeline that can go on with the next model of the run's chain."""
+
+    async def complete_along(self, request: Request, chain: ModelChain) -> Completion:
+        """Ask the model in use, and advance the chain where that helps; an exception ends the run."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One model asked once. ``number`` is its place in the chain, from 1; ``seconds`` is what it took."""
+
+    model: str
+    number: int
+    seconds: float
+    completion: Completion | None
+    error: BaseException | None
+    transient: bool
+
+    @property
+    def is_fallback(self) -> bool:
+        """Whether another model failed before this one."""
+        return self.number > 1
+
+
+class Failover:
+    """The default pipeline: after a transient failure the next model is asked at once, and none twice.
+
+    ``on_call`` is told of every call; what it raises is logged and otherwise ignored.
+    """
+
+    def __init__(self, client: LlmClient, on_call: Callable[[Call], None] | None = None) -> None:
+        self._client, self._on_call = client, on_call
+
+    async def complete(self, request: Request) -> Completion:
+        """Ask the one model there is, once."""
+        return await self._asked(request, request.model or self._client.model, 1)
+
+    async def complete_along(self, request: Request, chain: ModelChain) -> Completion:
+        """Ask along the chain. When no model is left, the last failure is the one raised."""
+        while True:
+            try:
+                asked = replace(request, model=chain.model)
+                return await self._asked(asked, chain.model, len(chain.failed) + 1)
+            except (Exception, asyncio.CancelledError) as error:
+                if not (is_transient(error, cancelled=caller_is_cancelled()) and chain.advance()):
+                    raise
+                log.info("Model '%s' failed; going on with '%s'.", chain.failed[-1], chain.model)
+
+    async def _asked(self, request: Request, model: str, number: int) -> Completion:
+        began = time.monotonic()
+        completion: Completion | None = None
+        failure: BaseException | None = None
+        try:
+            completion = await self._client.complete(request)
+        except BaseException as error:
+            failure = error
+            raise
+        else:
+            return completion
+        finally:
+            transient = failure is not None and is_transient(failure, cancelled=caller_is_cancelled())
+            self._tell(Call(model, number, time.monotonic() - began, completion, failure, transient))
+
+    def _tell(self, call: Call) -> None:
+        try:
+            if self._on_call is not None:
+                self._on_call(call)
+        except Exception as error:  # noqa: BLE001 - an observer must not break the run
+            log.warning("An observer of model calls failed with %s.", type(error).__name__)

@@ -1,0 +1,68 @@
+"""The predicates every tree may use, and the catalog a project has with them."""
+
+from pathlib import Path
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from engine.catalog import Catalog, FunctionPredicate, PredicateContext
+from engine.errors import ProjectError
+from engine.project import Project
+
+
+def property_exists(context: PredicateContext, key: str) -> bool:
+    """The state has a property of this name that is not null."""
+    return context.properties.get(key) is not None
+
+
+def property_equals(context: PredicateContext, key: str, value: str) -> bool:
+    """The text of a state property is exactly this text."""
+    found = context.properties.get(key)
+    return found is not None and _text(found) == value
+
+
+def data_exists(context: PredicateContext, type: str) -> bool:
+    """At least one data item is of exactly this type."""
+    return bool(context.data.of_type(type))
+
+
+def data_count_at_least(
+    context: PredicateContext,
+    type: str,
+    min: Annotated[int, Field(ge=0, le=2**31 - 1)],  # noqa: A002 - the name trees use
+) -> bool:
+    """At least this many data items are of exactly this type."""
+    return len(context.data.of_type(type)) >= min
+
+
+BUILT_IN: Final = (
+    FunctionPredicate("propertyExists", property_exists),
+    FunctionPredicate("propertyEquals", property_equals),
+    FunctionPredicate("dataExists", data_exists),
+    FunctionPredicate("dataCountAtLeast", data_count_at_least),
+)
+
+
+def standard_catalog() -> Catalog:
+    """The built-in predicates, and no actions."""
+    return Catalog().with_predicates(BUILT_IN)
+
+
+def catalog_of(project: Project, folder: Path, *, trusted: bool) -> Catalog:
+    """The standard catalog with what a project adds to it.
+
+    Keys declared as external always count. The project's own Python files are run only when the folder is
+    ``trusted``; ``ProjectError`` when one of them lies outside the folder, ``CatalogError`` when one fails.
+    """
+    catalog = standard_catalog().with_external(project.external.actions, project.external.predicates)
+    for name in project.catalog if trusted else ():
+        path = (folder / name).resolve()
+        if not path.is_relative_to(folder.resolve()):
+            raise ProjectError(f"The catalog file '{name}' lies outside the project's folder.")
+        catalog = catalog.with_module(path)
+    return catalog
+
+
+def _text(value: object) -> str:
+    """How a value reads as text in any culture: ``True``, ``5``, ``2.5``; a whole float has no fraction."""
+    return str(value).removesuffix(".0") if isinstance(value, float) else str(value)

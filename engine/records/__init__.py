@@ -1,0 +1,62 @@
+"""Decision records: what was asked and answered, what became of it, and forgetting it again.
+
+Every public name is loaded when it is first asked for.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from engine.records.codec import RecordProblem as RecordProblem
+    from engine.records.codec import item_of as item_of
+    from engine.records.codec import line_of as line_of
+    from engine.records.ids import uuid7 as uuid7
+    from engine.records.ledger import RecordedDecision as RecordedDecision
+    from engine.records.reader import BadLine as BadLine
+    from engine.records.reader import Reading as Reading
+    from engine.records.reader import load_records as load_records
+    from engine.records.reader import read_records as read_records
+    from engine.records.record import Answer as Answer
+    from engine.records.record import AskedQuestion as AskedQuestion
+    from engine.records.record import ChoiceAnswer as ChoiceAnswer
+    from engine.records.record import Confirmed as Confirmed
+    from engine.records.record import Erasure as Erasure
+    from engine.records.record import ErrorKind as ErrorKind
+    from engine.records.record import Item as Item
+    from engine.records.record import NoulAnswer as NoulAnswer
+    from engine.records.record import Outcome as Outcome
+    from engine.records.record import Record as Record
+    from engine.records.record import ScoreAnswer as ScoreAnswer
+    from engine.records.record import Signal as Signal
+    from engine.records.record import TokenUsage as TokenUsage
+    from engine.records.record import TreePlace as TreePlace
+    from engine.records.sinks import JsonlSink as JsonlSink
+    from engine.records.sinks import MemorySink as MemorySink
+    from engine.records.sinks import Sink as Sink
+    from engine.records.stage import DROP as DROP
+    from engine.records.stage import Counters as Counters
+    from engine.records.stage import RecordedDecider as RecordedDecider
+    from engine.records.stage import Redact as Redact
+    from engine.records.stage import Source as Source
+    from engine.records.stage import recorded as recorded
+
+_HOMES: Final = {
+    "codec": "RecordProblem item_of line_of",
+    "ids": "uuid7",
+    "ledger": "RecordedDecision",
+    "reader": "BadLine Reading load_records read_records",
+    "record": "Answer AskedQuestion ChoiceAnswer Confirmed Erasure ErrorKind Item NoulAnswer Outcome Record "
+    "ScoreAnswer Signal TokenUsage TreePlace",
+    "sinks": "JsonlSink MemorySink Sink",
+    "stage": "Counters DROP RecordedDecider Redact Source recorded",
+}
+_HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+__all__ = sorted(_HOME_OF)  # noqa: PLE0605  (the table above is the list)
+
+
+def __getattr__(name: str) -> object:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'engine.records' has no attribute {name!r}")
+    return getattr(import_module(f"engine.records.{home}"), name)

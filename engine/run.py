@@ -1,0 +1,668 @@
+"""A run: one execution of a tree, pulled forward by whoever reads it.
+
+``async for stop in run`` stops before each node, and where the reader asked for it inside one; asking
+again executes what was just shown. Breakpoints, stepping, batch and the command line are readers of the
+same object. The clock of the elapsed limit stands still while nobody asks.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from types import coroutine
+from typing import Final, Literal, Protocol, TypeAlias, TypedDict, cast
+
+from engine.budget import (
+    CALLS_EXCEEDED,
+    DEFAULT_LIMITS,
+    EXHAUSTED,
+    VISITS_EXCEEDED,
+    BudgetStop,
+    Clock,
+    LimitName,
+    Limits,
+    Meter,
+    SystemClock,
+)
+from engine.catalog import ActionContext, ActionResult, Catalog, PredicateContext
+from engine.checks import Runnable, runnable
+from engine.conversation import ContextBuilder, Conversation, SlidingConversation, build_context
+from engine.data import BoundedDataPolicy, DataItem, DataPolicy, DataSnapshot, DataStore, Properties
+from engine.deciders import Attempt, Decider, Decision, Question
+from engine.errors import CaseError, LlmError, TreeInvalid
+from engine.events import (
+    ActionCompleted,
+    AttemptCompleted,
+    BudgetPassed,
+    Classification,
+    ClassificationCompleted,
+    Event,
+    FailureKind,
+    NodeStarted,
+    NodeVisited,
+    Observer,
+    Outcome,
+    RunEnded,
+    RunResult,
+    RunStarted,
+    Visit,
+)
+from engine.llm import Message
+from engine.tree import (
+    UNKNOWN,
+    ActionNode,
+    AnyNode,
+    Budget,
+    ClassifyNode,
+    ConditionNode,
+    Json,
+    NodeId,
+    Tree,
+    fill,
+    placeholders,
+)
+from engine.treefile import tree_hash
+
+log = logging.getLogger(__name__)
+
+
+class _Stamp(TypedDict):
+    execution_id: str
+    at: datetime
+
+
+Phase: TypeAlias = Literal["beforeNode", "beforeAttempt", "afterDecision", "beforeTool", "afterTool"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Where a run stands: at this node, in this phase; ``turn`` counts attempts, tools and the like."""
+
+    node: NodeId
+    phase: Phase = "beforeNode"
+    turn: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pins:
+    """Results fixed beforehand. A sequence holds one result a visit; used up, the run ends with an error.
+
+    ``answers`` stand for a decision; ``replies`` are raw texts of a model, of all visits in order, which
+    go through the real prompt and parser.
+    """
+
+    answers: Mapping[NodeId, str | Sequence[str]] = field(default_factory=dict, repr=False)
+    replies: Mapping[NodeId, Sequence[str]] = field(default_factory=dict, repr=False)
+    actions: Mapping[NodeId, ActionResult | Sequence[ActionResult]] = field(default_factory=dict, repr=False)
+    conditions: Mapping[NodeId, bool | Sequence[bool]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What one run starts from.
+
+    The budget's members go before the tree's. Records of this run's decisions carry the erasure key.
+    """
+
+    parameters: Mapping[str, str] = field(default_factory=dict, repr=False)
+    properties: Mapping[str, object] = field(default_factory=dict, repr=False)
+    data: tuple[DataItem, ...] = field(default=(), repr=False)
+    pins: Pins = field(default_factory=Pins)
+    budget: Budget | None = None
+    erasure_key: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The replaceable parts of a run; see :class:`engine.session.Session`."""
+
+    decider: Decider
+    new_id: Callable[[], str]
+    new_decision_id: Callable[[datetime], str]
+    catalog: Catalog
+    limits: Limits = DEFAULT_LIMITS
+    throttle_delay: float = 0.1
+    clock: Clock = field(default_factory=SystemClock)
+    data_policy: DataPolicy = field(default_factory=BoundedDataPolicy)
+    build_context: ContextBuilder = build_context
+    new_conversation: Callable[[], Conversation] = SlidingConversation
+
+
+class TranscriptReport(Protocol):
+    """What became of the transcript of a run; both None when none was asked for."""
+
+    @property
+    def status(self) -> str | None:
+        """``Completed``, ``Unavailable``, ``RedactorUnavailable``, ``FinalizationFailed`` or None."""
+        ...
+
+    @property
+    def path(self) -> Path | None:
+        """Where it is, once completed."""
+        ...
+
+
+class _Ended(Exception):
+    def __init__(self, outcome: Outcome, error: str | None = None, kind: FailureKind | None = None) -> None:
+        super().__init__(outcome)
+        self.outcome, self.error, self.kind = outcome, error, kind
+
+
+CANCELLED: Final = "Decision execution was cancelled."
+
+
+class Run:
+    """One execution. Read it with ``async for``, or drive it to its end with :meth:`finish`.
+
+    ``observers`` are given every event at once. ``stops_inside`` names the phases, besides ``beforeNode``,
+    at which the run stops.
+    """
+
+    def __init__(
+        self,
+        tree: Tree | Runnable,
+        inputs: Inputs,
+        parts: Parts,
+        *,
+        observers: Iterable[Observer] = (),
+        stops_inside: Iterable[Phase] = (),
+        transcript: TranscriptReport | None = None,
+    ) -> None:
+        self.transcript = transcript
+        self._execution = _Execution(tree, inputs, parts, list(observers), frozenset(stops_inside))
+        self._body = self._execution.execute()
+        self._started = False
+        self._driver: asyncio.Task[object] | None = None
+        self._cancelled_driver = False
+
+    @property
+    def execution_id(self) -> str:
+        """The id of this execution: 32 lower-case hex digits."""
+        return self._execution.id
+
+    @property
+    def result(self) -> RunResult:
+        """How the run ended; ``RuntimeError`` before it has."""
+        if self._execution.result is None:
+            raise RuntimeError("The run has not ended yet.")
+        return self._execution.result
+
+    @property
+    def ended(self) -> bool:
+        """Whether there is a result."""
+        return self._execution.result is not None
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds of work so far; the time nobody asked is left out."""
+        return self._execution.meter.elapsed
+
+    def filled(self, text: str) -> str:
+        """The text with this run's parameters filled in."""
+        return fill(text, self._execution.inputs.parameters)
+
+    def observe(self, observer: Observer) -> None:
+        """Add an observer; it is given the events from now on."""
+        self._execution.observers.append(observer)
+
+    def stop_inside(self, *phases: Phase) -> None:
+        """From now on stop in these phases, and before each node."""
+        self._execution.stops_inside = frozenset(phases)
+
+    def __aiter__(self) -> "Run":
+        return self
+
+    async def __anext__(self) -> Stop:
+        if self.ended:
+            raise StopAsyncIteration
+        if self._driver is not None:
+            raise RuntimeError("A run has one reader at a time.")
+        self._driver, self._started = asyncio.current_task(), True
+        self._execution.meter.resume()
+        try:
+            stop = await _Pull(self._body, self._execution)
+        except asyncio.CancelledError:
+            # When our own cancel() interrupted the reader, its task goes on; a cancelled reader stays cancelled.
+            if not self._cancelled_driver or self._driver is None or self._driver.uncancel():
+                raise
+            stop = None
+        finally:
+            self._driver = None
+            self._execution.meter.pause()
+        if stop is None:
+            raise StopAsyncIteration
+        return stop
+
+    async def finish(self) -> RunResult:
+        """Drive the run to its end without stopping."""
+        async for _ in self:
+            pass
+        return self.result
+
+    def cancel(self) -> None:
+        """End the run as ``Cancelled``: at once between two steps, else as soon as the node lets go."""
+        if self.ended or self._execution.cancelled:
+            return
+        self._execution.cancelled = True
+        if self._driver is not None:
+            self._cancelled_driver = True
+            self._driver.cancel()
+            return
+        with suppress(StopIteration):
+            if self._started:
+                self._body.throw(asyncio.CancelledError())
+            else:
+                self._body.send(None)
+
+
+class _Execution:
+    """The work behind a run: what it holds, and the order of things."""
+
+    def __init__(
+        self,
+        tree: Tree | Runnable,
+        inputs: Inputs,
+        parts: Parts,
+        observers: list[Observer],
+        stops_inside: frozenset[Phase],
+    ) -> None:
+        self.tree = tree.tree if isinstance(tree, Runnable) else tree
+        self.plan = tree if isinstance(tree, Runnable) else None
+        self.hash = tree_hash(self.tree)
+        self.id = parts.new_id()
+        self.inputs, self.parts = inputs, parts
+        self.observers, self.stops_inside = observers, stops_inside
+        self.meter = Meter(parts.clock, parts.limits.within(self.tree.budget).within(inputs.budget))
+        self.decider = parts.decider.for_run()
+        self.conversation = parts.new_conversation()
+        self.properties: Properties = dict(inputs.properties)
+        self.data = DataStore(inputs.data)
+        self.visits: Counter[NodeId] = Counter()
+        self.path: list[Visit] = []
+        self.classifications: list[Classification] = []
+        self.first_unknown: str | None = None
+        self.verdict: str | None = None
+        self.model: str | None = None
+        self.result: RunResult | None = None
+        self.cancelled = False
+
+    async def execute(self) -> None:
+        """The whole run (the order is that of the reference runtime)."""
+        self.emit(
+            RunStarted(
+                tree=self.tree,
+                tree_hash=self.hash,
+                limits=self.meter.limits,
+                parameters=dict(self.inputs.parameters),
+                properties=dict(self.properties),
+                data=tuple(self.data),
+                **self.stamp(),
+            )
+        )
+        exceeded: LimitName | None = None
+        try:
+            await self._walk(self._prepared())
+            ending = _Ended("Unknown" if self.first_unknown else "Terminal", self.first_unknown)
+        except BudgetStop as stop:
+            ending, exceeded = _Ended("BudgetExhausted", str(stop)), stop.limit
+        except _Ended as early:
+            ending = early
+        except asyncio.CancelledError:
+            ending = _Ended("Cancelled", CANCELLED)
+        except (TreeInvalid, CaseError) as error:
+            ending = _Ended("ValidationFailed", str(error), "validation")
+        except LlmError as error:
+            ending = _Ended("ValidationFailed", self._with_model(str(error)), "llm")
+        except Exception as error:  # noqa: BLE001 - whatever went wrong is the run's result
+            ending = _Ended(
+                "ValidationFailed", self._with_model(str(error) or type(error).__name__), "internal"
+            )
+        self.result = RunResult(
+            execution_id=self.id,
+            tree_id=self.tree.tree_id,
+            version=self.tree.version,
+            tree_hash=self.hash,
+            outcome=ending.outcome,
+            verdict=self.verdict,
+            error=ending.error,
+            failure_kind=ending.kind,
+            exceeded=exceeded,
+            had_unknown=self.first_unknown is not None,
+            classifications=tuple(self.classifications),
+            usage=self.meter.reading(),
+            limits=self.meter.limits,
+            state_properties={k: v for k, v in self.properties.items() if v is not None},
+            path=tuple(self.path),
+        )
+        self.emit(RunEnded(result=self.result, **self.stamp()))
+
+    def _prepared(self) -> Runnable:
+        plan = self.plan or runnable(self.tree, self.parts.catalog)
+        pins, catalog = self.inputs.pins, self.parts.catalog
+        for node_id, node in plan.tree.nodes.items():
+            match node:
+                case ActionNode() if node_id not in pins.actions and node.action_key not in catalog.actions:
+                    message = f"Action '{node.action_key}' for node '{node_id}' is not registered."
+                case ConditionNode() if (
+                    node_id not in pins.conditions and node.predicate_key not in catalog.predicates
+                ):
+                    message = f"Predicate '{node.predicate_key}' for node '{node_id}' is not registered."
+                case _:
+                    continue
+            raise _Ended("ValidationFailed", message, "validation")
+        return plan
+
+    async def _walk(self, plan: Runnable) -> None:
+        node_id = plan.tree.start_node_id
+        while True:
+            self.check_cancelled()
+            await _stop_at(Stop(node_id))
+            self.check_cancelled()
+            await self.check_limits(node_id)
+            node = plan.tree.nodes[node_id]
+            if self.meter.visits_used_up:
+                await self.throttle()
+                raise BudgetStop("nodeVisits", VISITS_EXCEEDED)
+            self.meter.count_visit()
+            self.visits[node_id] += 1
+            visit = _Visiting(self, node_id, node, self.visits[node_id])
+            self.emit(NodeStarted(node=node_id, type=node.type or "", visit=visit.number, **self.stamp()))
+            try:
+                await self.check_limits(node_id)
+            except BudgetStop:
+                visit.over("budget")
+                raise
+            branch = await node.visit(visit)
+            if branch is None:
+                visit.over(self.verdict or "")
+                return
+            target = plan.targets[node_id].get(branch)
+            if target is None:
+                message = f"Decision tree node has no transition for condition '{branch}'."
+                raise _Ended("ValidationFailed", message, "internal")
+            visit.over(branch, target)
+            node_id = target
+
+    def check_cancelled(self) -> None:
+        """Go no further once the run was cancelled."""
+        if self.cancelled:
+            raise asyncio.CancelledError
+
+    async def check_limits(self, node: NodeId) -> None:
+        """Stop when a limit was passed; only the elapsed limit can be softened (spec section 3.4)."""
+        passed = self.meter.passed()
+        if passed is None:
+            return
+        await self.throttle()
+        if passed != "elapsedTime" or self.meter.limits.on_exceeded == "halt":
+            raise BudgetStop(passed, EXHAUSTED)
+        self.emit(BudgetPassed(node=node, limit=passed, **self.stamp()))
+
+    async def throttle(self) -> None:
+        """The short delay of a throttled run that has passed a limit."""
+        if self.meter.limits.on_exceeded == "throttle":
+            await self.parts.clock.sleep(self.parts.throttle_delay)
+
+    def stamp(self) -> _Stamp:
+        """What every event carries."""
+        return {"execution_id": self.id, "at": self.parts.clock.now()}
+
+    def emit(self, event: Event) -> None:
+        """Tell every observer."""
+        for observer in tuple(self.observers):
+            try:
+                observer(event)
+            except Exception as error:  # noqa: BLE001 - an observer must not break the run
+                self.observers.remove(observer)
+                log.warning("An observer failed with %s and gets no more events.", type(error).__name__)
+
+    def _with_model(self, message: str) -> str:
+        return f"{message} (model: {self.model})" if self.model else message
+
+
+class _Visiting:
+    """One visit: what :class:`engine.tree.Step` and :class:`engine.deciders.Desk` promise."""
+
+    def __init__(self, run: _Execution, node_id: NodeId, node: AnyNode, number: int) -> None:
+        self._run, self._id, self._node, self.number = run, node_id, node, number
+        self._began = run.meter.elapsed
+        self._forced = False
+
+    def over(self, outcome: str, target: NodeId | None = None) -> None:
+        run = self._run
+        visit = Visit(
+            node=self._id,
+            type=self._node.type or "",
+            number=self.number,
+            outcome=outcome,
+            branch=None if target is None else outcome,
+            next=target,
+            duration=run.meter.elapsed - self._began,
+            forced=self._forced,
+        )
+        run.path.append(visit)
+        run.emit(NodeVisited(visit=visit, usage=run.meter.reading(), **run.stamp()))
+
+    # Step
+
+    async def act(self, action_key: str) -> str:
+        run = self._run
+        before, held = dict(run.properties), len(run.data)
+        pinned = run.inputs.pins.actions.get(self._id)
+        if pinned is None:
+            result = await self._executed(action_key)
+        else:
+            result = cast("ActionResult", self._pinned(pinned, "result"))
+            self._forced = True
+        run.data.add(*result.data)
+        run.properties.update(result.properties)
+        run.emit(
+            ActionCompleted(
+                node=self._id,
+                visit=self.number,
+                name=self._node.name,
+                action_key=action_key,
+                status=result.status,
+                summary=result.summary,
+                error=result.error,
+                produced=run.data.since(held),
+                changed={k: v for k, v in run.properties.items() if k not in before or before[k] is not v},
+                pinned=pinned is not None,
+                **run.stamp(),
+            )
+        )
+        return result.status
+
+    async def _executed(self, action_key: str) -> ActionResult:
+        run = self._run
+        context = ActionContext(self._id, run.id, run.inputs.parameters, run.properties, run.data)
+        try:
+            return await run.parts.catalog.actions[action_key].execute(context)
+        except asyncio.CancelledError as error:
+            # A time-out inside an action may surface as a cancellation although nobody cancelled the run.
+            if run.cancelled:
+                raise
+            return ActionResult(
+                "permanentFailure", error=str(error) or "The action was cancelled from inside."
+            )
+        except Exception as error:  # noqa: BLE001 - spec section 3.3
+            return ActionResult("permanentFailure", error=str(error) or type(error).__name__)
+
+    async def ask(self, task: str, answers: tuple[str, ...]) -> str:
+        run = self._run
+        if run.meter.calls_used_up:
+            await run.throttle()
+            raise BudgetStop("llmCalls", CALLS_EXCEEDED)
+        decision_id = run.parts.new_decision_id(run.parts.clock.now())
+        question = Question(
+            node=self._id,
+            visit=self.number,
+            decision_id=decision_id,
+            tree_id=run.tree.tree_id,
+            tree_version=run.tree.version,
+            execution_id=run.id,
+            erasure_key=run.inputs.erasure_key,
+            policy=run.tree.system_prompt,
+            task=task,
+            text=fill(task, run.inputs.parameters),
+            answers=answers,
+            prompt=self._prompt,
+            state=self._recorded_state,
+            desk=self,
+            tree_hash=run.hash,
+        )
+        decision = await run.decider.decide(question)
+        if decision.answer is not None and decision.answer not in answers:
+            raise _Ended(
+                "ValidationFailed", f"Node '{self._id}' was given an answer it does not declare.", "internal"
+            )
+        if decision.answer is None:
+            run.first_unknown = run.first_unknown or decision.error or "The answer is unknown."
+        classification = _classified(decision, question, run.parts.clock.now())
+        run.classifications.append(classification)
+        run.emit(ClassificationCompleted(classification=classification, **run.stamp()))
+        await self._stop("afterDecision")
+        return classification.answer
+
+    def test(self, predicate_key: str, parameters: Mapping[str, Json]) -> str:
+        run = self._run
+        pinned = run.inputs.pins.conditions.get(self._id)
+        if pinned is not None:
+            self._forced = True
+            return "true" if self._pinned(pinned, "value") else "false"
+        context = PredicateContext(self._id, run.properties, run.data, parameters)
+        try:
+            return "true" if run.parts.catalog.predicates[predicate_key].evaluate(context) else "false"
+        except (Exception, asyncio.CancelledError) as error:
+            self.over("validationFailed")
+            message = f"Predicate '{predicate_key}' failed: {error}"
+            raise _Ended("ValidationFailed", message, "predicate") from error
+
+    def end(self, verdict: str) -> None:
+        self._run.verdict = verdict
+
+    def _pinned(self, pin: object, what: str) -> object:
+        if not isinstance(pin, Sequence):
+            return pin
+        if self.number > len(pin):
+            raise CaseError(f"Node '{self._id}' has no pinned {what} for visit {self.number}.")
+        return pin[self.number - 1]
+
+    # Desk
+
+    @property
+    def conversation(self) -> Conversation:
+        return self._run.conversation
+
+    @property
+    def max_context_tokens(self) -> int:
+        return self._run.meter.limits.context_tokens
+
+    async def before_attempt(self, number: int) -> None:
+        run = self._run
+        if number > 1 and run.meter.calls_used_up:
+            await run.throttle()
+            raise BudgetStop("llmCalls", EXHAUSTED)
+        await self._stop("beforeAttempt", number)
+
+    async def after_attempt(self, attempt: Attempt) -> None:
+        run = self._run
+        run.meter.count_calls(attempt.calls, attempt.input_tokens, attempt.output_tokens)
+        run.emit(
+            AttemptCompleted(
+                node=self._id, visit=self.number, attempt=attempt, usage=run.meter.reading(), **run.stamp()
+            )
+        )
+        await run.check_limits(self._id)
+
+    def model_in_use(self, model: str | None) -> None:
+        self._run.model = model
+
+    async def _stop(self, phase: Phase, turn: int | None = None) -> None:
+        if phase in self._run.stops_inside:
+            await _stop_at(Stop(self._id, phase, turn))
+        self._run.check_cancelled()
+
+    # What a question may show
+
+    @cached_property
+    def _snapshot(self) -> DataSnapshot:
+        return self._run.parts.data_policy.select(self._run.data)
+
+    def _prompt(self) -> Sequence[Message]:
+        run, node = self._run, self._node
+        assert isinstance(node, ClassifyNode)  # noqa: S101 - only such a node asks
+        return run.parts.build_context(run.tree, node, run.properties, self._snapshot, run.inputs.parameters)
+
+    def _recorded_state(self) -> Json:
+        parameters = self._run.inputs.parameters
+        node = self._node
+        assert isinstance(node, ClassifyNode)  # noqa: S101 - only such a node asks
+        asked = dict.fromkeys((*placeholders(self._run.tree.task), *placeholders(node.task)))
+        state: dict[str, Json] = {
+            "parameters": {name: parameters[name] for name in asked if name in parameters},
+            "data": [
+                {"type": item.shown_type, "source": item.shown_source, "content": item.content}
+                for item in self._snapshot.items
+            ],
+        }
+        if self._snapshot.omitted:
+            state["dropped"] = self._snapshot.omitted
+        return state
+
+
+def _classified(decision: Decision, question: Question, at: datetime) -> Classification:
+    return Classification(
+        node=question.node,
+        visit=question.visit,
+        decision_id=question.decision_id,
+        answer=UNKNOWN if decision.answer is None else decision.answer,
+        observation=decision.error if decision.answer is None else decision.observation,
+        confidence=decision.confidence,
+        probabilities=decision.probabilities,
+        attempts=decision.attempts,
+        llm_calls=decision.llm_calls,
+        reason=decision.reason,
+        at=at,
+    )
+
+
+# -- pulling -------------------------------------------------------------------------------------------
+
+
+@coroutine
+def _stop_at(stop: Stop) -> Generator[Stop, None, None]:
+    yield stop
+
+
+class _Pull(Awaitable[Stop | None]):
+    """Runs the body until it stops or ends. What the body awaits is passed on to the event loop."""
+
+    def __init__(self, body: Coroutine[object, None, None], execution: _Execution) -> None:
+        self._body, self._execution = body, execution
+
+    def __await__(self) -> Generator[object, None, Stop | None]:
+        thrown: BaseException | None = None
+        try:
+            awaited = self._body.send(None)
+            while not isinstance(awaited, Stop):
+                try:
+                    yield awaited
+                except BaseException as error:  # noqa: BLE001 - handed to the body, which decides
+                    thrown = error
+                    if isinstance(error, asyncio.CancelledError):
+                        self._execution.cancelled = True
+                    awaited = self._body.throw(error)
+                else:
+                    awaited = self._body.send(None)
+        except StopIteration:
+            # The body ended in good order; a cancelled reader stays cancelled all the same.
+            if isinstance(thrown, asyncio.CancelledError):
+                raise thrown from None
+            return None
+        return awaited

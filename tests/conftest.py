@@ -1,0 +1,53 @@
+"""What every test stands on: no screen, one event loop, and folders of its own."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+os.environ["QT_QPA_PLATFORM"] = "offscreen"
+os.environ["QT_API"] = "pyside6"
+
+from PySide6.QtWidgets import QApplication
+
+from designer import theme
+from designer.app import make_loop
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home for this test alone: nothing it stores reaches the person's own folders."""
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    for kind in ("CONFIG", "DATA", "CACHE", "STATE"):
+        monkeypatch.setenv(f"XDG_{kind}_HOME", str(home / kind.lower()))
+    return home
+
+
+@pytest.fixture(scope="session")
+def qapp(qapp: QApplication) -> QApplication:
+    """The application, dressed once for all tests."""
+    theme.apply(qapp, "light")
+    return qapp
+
+
+@pytest.fixture(scope="session")
+def qloop(qapp: QApplication) -> Iterator[asyncio.AbstractEventLoop]:
+    """The one event loop of the process: a loop for each test crashes qasync 0.28."""
+    loop = make_loop(qapp)
+    yield loop
+    asyncio.set_event_loop(None)
+    loop.close()
+
+
+@pytest.fixture
+def aloop(qloop: asyncio.AbstractEventLoop) -> Iterator[asyncio.AbstractEventLoop]:
+    """The event loop, without what the test left running on it."""
+    yield qloop
+    left = asyncio.all_tasks(qloop)
+    for task in left:
+        task.cancel()
+    if left:
+        qloop.run_until_complete(asyncio.wait(left, timeout=1))
