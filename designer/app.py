@@ -26,7 +26,9 @@ class _Loop(qasync.QEventLoop):  # type: ignore[misc]  # qasync has no types
 
     def run_forever(self) -> object:
         before = sys.get_asyncgen_hooks()
-        sys.set_asyncgen_hooks(firstiter=self._asyncgen_firstiter_hook, finalizer=self._asyncgen_finalizer_hook)
+        sys.set_asyncgen_hooks(
+            firstiter=self._asyncgen_firstiter_hook, finalizer=self._asyncgen_finalizer_hook
+        )
         try:
             return super().run_forever()
         finally:

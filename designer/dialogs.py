@@ -29,70 +29,64 @@ class Button:
     danger: bool = False
 
 
-OK: Final = (Button("ok", "OK", primary=True),)
-
-
 async def ask(
-    parent: QWidget | None, title: str, text: str, buttons: Sequence[Button] = OK, *, detail: str = ""
-) -> str | None:
-    """The id of the button that was pressed; None when the dialog was closed without one.
+    parent: QWidget | None, title: str, text: str, buttons: Sequence[str] = ("OK",), *, detail: str = ""
+) -> bool:
+    """Whether the first of the buttons was pressed. ``detail`` can be read and copied in a field of its own."""
+    first, *others = buttons
+    made = (*(Button(other, other) for other in others), Button(first, first, primary=True))
+    return await choose(parent, title, text, made, detail=detail) == first
 
-    ``detail`` is shown in a field of its own, to be read and copied.
-    """
+
+async def choose(
+    parent: QWidget | None, title: str, text: str, buttons: Sequence[Button], *, detail: str = ""
+) -> str | None:
+    """The id of the button that was pressed; None when the dialog was closed without one."""
     dialog = _Question(parent, title, text, buttons, detail)
     return dialog.pressed if await _answered(dialog) else None
 
 
-async def message(parent: QWidget | None, title: str, text: str, *, detail: str = "") -> None:
-    """Say something, and wait until it was seen."""
-    await ask(parent, title, text, detail=detail)
-
-
-async def save_changes(parent: QWidget | None, name: str) -> Literal["save", "discard", "cancel"]:
+async def ask_save_changes(parent: QWidget | None, name: str) -> Literal["save", "discard", "cancel"]:
     """What shall become of the changes to a document that is about to be closed."""
-    pressed = await ask(
-        parent,
-        f"Save the changes to {name}?",
-        "Without saving, they are lost.",
-        (
-            Button("discard", "Don't save", danger=True),
-            Button("cancel", "Cancel"),
-            Button("save", "Save", primary=True),
-        ),
+    buttons = (
+        Button("discard", "Don't save", danger=True),
+        Button("cancel", "Cancel"),
+        Button("save", "Save", primary=True),
+    )
+    pressed = await choose(
+        parent, f"Save the changes to {name}?", "Without saving, they are lost when it is closed.", buttons
     )
     return cast("Literal['save', 'discard', 'cancel']", pressed or "cancel")
 
 
-async def trust(parent: QWidget | None, folder: Path, files: Sequence[str]) -> bool:
-    """Whether the Python files of a project may be run, now and whenever this folder is opened."""
-    pressed = await ask(
+async def ask_trust(parent: QWidget | None, folder: Path) -> bool:
+    """Whether the Python code of a project may be run, now and whenever this folder is opened."""
+    buttons = (Button("trust", "Trust this folder"), Button("no", "Open without the code", primary=True))
+    pressed = await choose(
         parent,
         "This project has Python code",
-        f"Its actions and predicates come from {_listed(files)} in this folder. Running them gives them "
-        "everything you may do on this computer. Trust the folder only when you know who wrote it.",
-        (Button("no", "Open without the code"), Button("yes", "Trust this folder", primary=True)),
+        "Its own actions and predicates are Python files in this folder. Running them lets them do everything "
+        "you may do on this computer, so trust the folder only when you know who wrote them. Without them the "
+        "tree can be edited, checked and run with cases that pin what they would do.",
+        buttons,
         detail=str(folder),
     )
-    return pressed == "yes"
+    return pressed == "trust"
 
 
-async def choose_file(
-    parent: QWidget | None, title: str, folder: Path | None = None, kinds: str = TREES
-) -> Path | None:
+async def ask_open(parent: QWidget | None, title: str = "Open tree", kind: str = TREES) -> Path | None:
     """An existing file."""
-    dialog = QFileDialog(parent, title, str(folder or ""), f"{kinds};;All files (*)")
+    dialog = QFileDialog(parent, title, "", f"{kind};;All files (*)")
     dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
     return await _chosen(dialog)
 
 
-async def choose_new_file(
-    parent: QWidget | None, title: str, suggested: Path, kinds: str = TREES
-) -> Path | None:
+async def ask_save(parent: QWidget | None, title: str, suggested: str, kind: str = TREES) -> Path | None:
     """Where to write a file; the person has agreed to replace one that is there."""
-    dialog = QFileDialog(parent, title, str(suggested.parent), kinds)
+    dialog = QFileDialog(parent, title, "", kind)
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-    dialog.setDefaultSuffix(suggested.suffix.removeprefix("."))
-    dialog.selectFile(suggested.name)
+    dialog.setDefaultSuffix(Path(suggested).suffix.removeprefix("."))
+    dialog.selectFile(suggested)
     return await _chosen(dialog)
 
 
@@ -120,10 +114,6 @@ async def _answered(dialog: QDialog) -> bool:
         dialog.destroyed.disconnect(finish)
         dialog.hide()
         dialog.deleteLater()
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:-1]) + (" and " if len(names) > 1 else "") + names[-1] if names else "Python files"
 
 
 class _Question(QDialog):

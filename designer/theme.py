@@ -171,12 +171,12 @@ def icon(name: str, colour: str | None = None) -> QIcon:
     ink = colour or colours.text
     # Without a picture of its own a selected icon gets a tint.
     inks = {QIcon.Mode.Normal: ink, QIcon.Mode.Selected: ink, QIcon.Mode.Disabled: faint(colours)}
-    for mode, colour in inks.items():
+    for mode, shade in inks.items():
         for size in (16, 20, 24, 32, 48):
             pixmap = QPixmap(QSize(size, size))
             pixmap.fill(Qt.GlobalColor.transparent)
             painter = QPainter(pixmap)
-            drawing(name, colour).render(painter, QRectF(0, 0, size, size))
+            drawing(name, shade).render(painter, QRectF(0, 0, size, size))
             painter.end()
             picture.addPixmap(pixmap, mode)
     return picture
@@ -352,7 +352,8 @@ QCheckBox::indicator, QRadioButton::indicator, QMenu::indicator { width: 14px; h
 QRadioButton::indicator { border-radius: 8px; }
 QCheckBox::indicator:checked, QMenu::indicator:checked { background: $accent; border-color: $accent;
     image: url("$icons/tick-$mode.svg"); }
-QRadioButton::indicator:checked { width: 6px; height: 6px; background: $on_accent; border: 5px solid $accent; }
+QRadioButton::indicator:checked { width: 6px; height: 6px; background: $on_accent;
+    border: 5px solid $accent; }
 QCheckBox::indicator:disabled, QRadioButton::indicator:disabled { background: $window; border-color: $line; }
 QMenu::indicator { margin-left: 8px; }
 

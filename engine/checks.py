@@ -5,7 +5,7 @@ is told once: what only follows from another problem is left out.
 """
 
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -27,14 +27,14 @@ from engine.tree import (
     NodeId,
     OpaqueNode,
     TerminalNode,
+    TimeSpan,
+    Transition,
     Tree,
 )
-from engine.treefile import Reading, members_of, problem_at
+from engine.treefile import Reading, collector_paused, members_of, problem_at
 
 if TYPE_CHECKING:
-    import networkx
-
-_Nodes: TypeAlias = Mapping[NodeId, AnyNode]
+    from networkx import DiGraph
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,48 +64,485 @@ def runnable(tree: Tree, catalog: Catalog | None = None) -> Runnable:
 
 
 def problems_of(reading: Reading, catalog: Catalog | None = None) -> tuple[Problem, ...]:
-    """Every problem of a tree file, in reading and in the tree, each with its line and column.
+    """Every problem of a tree file, of reading and of the tree, each with its line and column.
 
-    What the checks find where reading already failed is left out.
+    What the checks find in a part that could not be read is left out.
     """
-    failed = {problem.pointer for problem in reading.problems if problem.severity == "error"}
-    problems = [*reading.problems, *(p for p in check(reading.tree, catalog) if not _inside(p.pointer, failed))]
-    places = jsontext.places(reading.text, {problem.pointer for problem in problems}) if problems else {}
-    return tuple(replace(p, line=places[p.pointer][0], column=places[p.pointer][1]) for p in problems)
+    unread = {problem.pointer for problem in reading.problems if problem.severity == "error"}
+    found = (problem for problem in check(reading.tree, catalog) if not _within(problem.pointer, unread))
+    problems = (*reading.problems, *found)
+    places = jsontext.places(reading.text, {problem.pointer for problem in problems})
+    return tuple(
+        replace(problem, line=line, column=column)
+        for problem in problems
+        for line, column in (places[problem.pointer],)
+    )
+
+
+def fix(tree: Tree, problem: Problem) -> Tree | None:
+    """The tree with one problem put right, where there is one safe way to do that; None otherwise."""
+    mended = _FIXES.get(problem.code)
+    node = tree.nodes.get(problem.node or "")
+    if mended is None or node is None:
+        return None
+    return tree.replace(
+        nodes={**tree.nodes, str(problem.node): mended(node, jsontext.path_of(problem.pointer)[-1])}
+    )
+
+
+_Nodes: TypeAlias = Mapping[NodeId, AnyNode]
+
+
+# Two places of the graph that are no nodes; a file cannot name a node so, for control characters are refused.
+_END: Final = "\x00after a terminal, and after a node with branches still to be drawn"
+_LOST: Final = "\x00where branches lead whose target cannot be known"
+
+_Shape: TypeAlias = tuple[object, frozenset[str]]
+"""What the rules about the whole tree know of one node, and the places its branches lead to."""
 
 
 class Checker:
-    """Checks one tree again and again while it is edited, at the cost of what changed.
+    """Checks a tree again and again while it is edited, at the cost of what changed.
 
     It keeps what it found at each node and one graph of the tree; nodes are compared by identity. The result
-    of an update equals that of a fresh check.
+    of an update always equals that of a fresh check.
     """
 
     def __init__(self, catalog: Catalog | None = None) -> None:
         self._catalog = standard_catalog() if catalog is None else catalog
-        self._forget()
+        self._kept = _Kept()
 
     def update(self, before: Tree | None, after: Tree) -> tuple[Problem, ...]:
-        """Every problem of ``after``; quick when ``before`` is the tree of the last update."""
+        """Every problem of ``after``. Quick when ``before`` is the tree of the last update."""
         if before is None or before is not self._tree:
             self._forget()
-        known = self._tree
-        old, new = known.nodes, after.nodes
+        known, self._tree = self._tree, after
+        with collector_paused():
+            reshaped = after.nodes is not known.nodes and self._look_again(known.nodes, after.nodes)
+            if reshaped or (known.start_node_id, known.budget) != (after.start_node_id, after.budget):
+                self._of_graph = tuple(_graph_problems(after, self._graph))
+        of_nodes = (problem for node_id in after.nodes for problem in self._of_node.get(node_id, ()))
+        return (*_document_problems(after), *of_nodes, *self._of_graph)
+
+    def _look_again(self, old: _Nodes, new: _Nodes) -> bool:
+        """Bring what is kept of the nodes up to date; whether the shape of the tree is another one."""
         gone = [node_id for node_id in old if node_id not in new]
         changed = {node_id for node_id, node in new.items() if old.get(node_id) is not node}
-        moved = [node_id for node_id in (*gone, *changed) if (node_id in old) != (node_id in new)]
-        affected = changed.union(*(self._graph.predecessors(i) for i in moved if i in self._graph)) & new.keys()
-        for node_id in gone:
-            self._found.pop(node_id, None)
-        reshaped = self._reshape({i: _shape(new[i], new) for i in affected} | dict.fromkeys(gone))
-        for node_id in affected:
-            self._found[node_id] = tuple(_of_node(node_id, new[node_id], new, self._catalog))
-        if reshaped or (known.start_node_id, known.budget) != (after.start_node_id, after.budget) or [*old] != [*new]:
-            self._of_graph = tuple(_of_graph(after, self._graph))
-        self._tree = after
-        found = self._found
-        return (
-            *_of_document(after),
-            *(problem for node_id in new if found[node_id] for problem in found[node_id]),
-            *self._of_graph,
+        moved = [*gone, *(node_id for node_id in changed if node_id not in old)]
+        if self._shapes:
+            # Who points at a node that came or went has gained or lost a target.
+            changed.update(
+                *(self._graph.predecessors(node_id) for node_id in moved if node_id in self._graph)
+            )
+        shapes: dict[NodeId, _Shape] = {}
+        for node_id, node in new.items():
+            if node_id in changed:
+                self._of_node[node_id] = tuple(_node_problems(node_id, node, new, self._catalog))
+                shape = _shape(node, new)
+                if shape != self._shapes.get(node_id):
+                    shapes[node_id] = shape
+        stale = [node_id for node_id in (*gone, *shapes) if node_id in self._shapes]
+        self._graph.remove_edges_from([edge for node_id in stale for edge in self._graph.out_edges(node_id)])
+        self._graph.add_nodes_from(shapes)
+        self._graph.add_edges_from(
+            (node_id, place) for node_id, shape in shapes.items() for place in shape[1]
         )
+        self._shapes |= shapes
+        for node_id in gone:
+            del self._shapes[node_id], self._of_node[node_id]
+        return bool(shapes or gone) or [*old] != [*new]
+
+
+def _shape(node: AnyNode, nodes: _Nodes) -> _Shape:
+    kind, verdict = type(node), None
+    drawn = node.transitions
+    places: set[str] = {transition.next_node_id for transition in drawn}
+    if not all(map(nodes.__contains__, places)) or (kind is OpaqueNode and not places):
+        places.add(_LOST)
+    if isinstance(node, TerminalNode):
+        verdict = node.verdict
+        places.add(_END)
+    elif kind is OpaqueNode or not {transition.condition for transition in drawn}.issuperset(node.branches()):
+        places.add(_END)
+    return (kind, verdict), frozenset(places)
+
+
+# ------------------------------------------------------------------------------------------ the document
+
+
+def _document_problems(tree: Tree) -> Iterator[Problem]:
+    if not tree.tree_id.strip():
+        yield problem_at("tree-id-missing", "error", "Decision tree must have a non-empty treeId.", "treeId")
+    if tree.version <= 0:
+        yield problem_at(
+            "version-invalid", "error", "Decision tree version must be greater than zero.", "version"
+        )
+    if not tree.start_node_id.strip():
+        yield problem_at(
+            "start-missing", "error", "Decision tree must have a non-empty startNodeId.", "startNodeId"
+        )
+    for name in ("name", "description"):
+        text = getattr(tree, name)
+        if text is not None and not text.strip():
+            yield problem_at(
+                f"{name}-blank", "error", f"Decision tree {name} must not be whitespace-only.", name
+            )
+    yield from _budget_problems(tree)
+    if not tree.nodes:
+        yield problem_at("nodes-empty", "error", "Decision tree must contain at least one node.", "nodes")
+    for node_id in tree.nodes:
+        if not node_id.strip():
+            yield problem_at(
+                "node-id-blank", "error", "Decision tree node IDs must be non-empty.", "nodes", node_id
+            )
+    if tree.nodes and tree.start_node_id.strip() and tree.start_node_id not in tree.nodes:
+        message = f"Start node '{tree.start_node_id}' does not exist."
+        yield problem_at("start-unknown", "error", message, "startNodeId")
+    yield from _unknown_members(tree, "The tree")
+
+
+def _budget_problems(tree: Tree) -> Iterator[Problem]:
+    if tree.budget is None:
+        return
+    least = {
+        "max_node_visits": 1,
+        "max_llm_calls": 0,
+        "max_elapsed_time": TimeSpan(1),
+        "max_context_tokens": 1,
+    }
+    for name, json_name in members_of(type(tree.budget)).items():
+        value = getattr(tree.budget, name)
+        if value is not None and name in least and value < least[name]:
+            message = "Decision tree budget values must be positive, except that maxLlmCalls may be zero."
+            yield problem_at("budget-invalid", "error", message, "budget", json_name)
+    yield from _unknown_members(tree.budget, "The budget", "budget")
+
+
+def _unknown_members(part: Member, owner: str, *path: str | int) -> Iterator[Problem]:
+    for name in part.unknown_members:
+        message = f"{owner} has a field '{name}' that is not known; it is kept and ignored."
+        yield problem_at("member-unknown", "warning", message, *path, name)
+
+
+# ------------------------------------------------------------------------------------------ one node
+
+_EVERY_MEMBER: Final = {name for kind in NODE_TYPES.values() for name in members_of(kind).values()}
+_REQUIRED: Final = {
+    kind: (name, json_name)
+    for kind in NODE_TYPES.values()
+    for name, json_name in members_of(kind).items()
+    if json_name == kind.required_key
+}
+
+
+def _node_problems(node_id: NodeId, node: AnyNode, nodes: _Nodes, catalog: Catalog) -> Iterator[Problem]:
+    if not _well_drawn(node, nodes):
+        yield from _transition_problems(node_id, node, nodes)
+    if isinstance(node, OpaqueNode):
+        message = f"Node '{node_id}' has an unsupported node type."
+        yield problem_at("type-unsupported", "error", message, "nodes", node_id, "type")
+        return
+    if node.unknown_members:
+        yield from _foreign_members(node_id, node)
+    name, json_name = _REQUIRED[type(node)]
+    if not (getattr(node, name) or "").strip():
+        message = f"{node.type.capitalize()} node '{node_id}' must specify {json_name}."
+        yield problem_at(f"{name.replace('_', '-')}-missing", "error", message, "nodes", node_id, json_name)
+    for name in ("name", "description"):
+        text: str | None = getattr(node, name)
+        if text is not None and not text.strip():
+            message = f"Node '{node_id}' {name} must not be whitespace-only."
+            yield problem_at(f"node-{name}-blank", "error", message, "nodes", node_id, name)
+    match node:
+        case ClassifyNode():
+            yield from _answer_problems(node_id, node)
+        case ConditionNode():
+            yield from _branch_problems(node_id, node)
+            yield from _predicate_problems(node_id, node, catalog)
+        case ActionNode():
+            yield from _branch_problems(node_id, node)
+            yield from _action_problems(node_id, node, catalog)
+        case TerminalNode() if node.transitions:
+            message = f"Terminal node '{node_id}' cannot have transitions."
+            yield problem_at("terminal-transitions", "error", message, "nodes", node_id, "transitions")
+
+
+def _well_drawn(node: AnyNode, nodes: _Nodes) -> bool:
+    """Whether no transition, looked at alone, is at fault: true of nearly all nodes, and quick to tell."""
+    drawn = node.transitions
+    labels = {
+        t.condition
+        for t in drawn
+        if t.condition.strip()
+        and t.next_node_id.strip()
+        and t.next_node_id in nodes
+        and not t.unknown_members
+    }
+    return len(labels) == len(drawn)
+
+
+def _transition_problems(node_id: NodeId, node: AnyNode, nodes: _Nodes) -> Iterator[Problem]:
+    at = ("nodes", node_id, "transitions")
+    for index, transition in enumerate(node.transitions):
+        blank = [
+            json_name
+            for name, json_name in members_of(Transition).items()
+            if not getattr(transition, name).strip()
+        ]
+        if blank:
+            # One blank member is named itself; both mean the whole transition.
+            member = blank if len(blank) == 1 else []
+            message = f"Node '{node_id}' contains an invalid transition."
+            yield problem_at("transition-invalid", "error", message, *at, index, *member)
+    seen = set()
+    for index, transition in enumerate(node.transitions):
+        if transition.condition in seen and transition.condition.strip():
+            message = f"Node '{node_id}' contains duplicate transition conditions."
+            yield problem_at("transition-duplicate", "error", message, *at, index, "condition")
+        seen.add(transition.condition)
+    for index, transition in enumerate(node.transitions):
+        if transition.next_node_id not in nodes and transition.next_node_id.strip():
+            message = f"Node '{node_id}' targets missing node '{transition.next_node_id}'."
+            yield problem_at("target-missing", "error", message, *at, index, "nextNodeId")
+    for index, transition in enumerate(node.transitions):
+        yield from _unknown_members(transition, f"A transition of node '{node_id}'", *at, index)
+
+
+def _foreign_members(node_id: NodeId, node: AnyNode) -> Iterator[Problem]:
+    for name, value in node.unknown_members.items():
+        if name not in _EVERY_MEMBER:
+            message = f"Node '{node_id}' has a field '{name}' that is not known; it is kept and ignored."
+            yield problem_at("member-unknown", "warning", message, "nodes", node_id, name)
+        elif value is not None:
+            message = f"Node '{node_id}' contains fields not valid for a {node.type} node."
+            yield problem_at("field-forbidden", "error", message, "nodes", node_id, name)
+
+
+def _answer_problems(node_id: NodeId, node: ClassifyNode) -> Iterator[Problem]:
+    at = ("nodes", node_id, "answers")
+    answers = node.answers or ()
+    blank = [index for index, answer in enumerate(answers) if not answer.strip()]
+    if not answers or blank:
+        message = f"Classify node '{node_id}' must specify non-empty answers."
+        for place in [(index,) for index in blank] or [()]:
+            yield problem_at("answers-missing", "error", message, *at, *place)
+        return
+    first: dict[str, int] = {}
+    for index, answer in enumerate(answers):
+        if first.setdefault(answer, index) != index:
+            yield problem_at(
+                "answers-duplicate",
+                "error",
+                f"Classify node '{node_id}' contains duplicate answers.",
+                *at,
+                index,
+            )
+    if UNKNOWN in first:
+        message = f"Classify node '{node_id}' cannot declare reserved answer '{UNKNOWN}'."
+        yield problem_at("answer-reserved", "error", message, *at, first[UNKNOWN])
+    yield from _branch_problems(node_id, node)
+    alike: dict[str, str] = {}
+    for answer, index in first.items():
+        folded = unicodedata.normalize("NFKC", answer).strip().casefold()
+        if answer != answer.strip():
+            message = f"Answer '{answer}' of node '{node_id}' starts or ends with a space, so it can never be chosen."
+            yield problem_at("answer-spaces", "warning", message, *at, index)
+        if folded == UNKNOWN and answer != UNKNOWN:
+            message = f"Answer '{answer}' of node '{node_id}' reads like the reserved answer '{UNKNOWN}'."
+            yield problem_at("answer-like-unknown", "warning", message, *at, index)
+        if folded in alike:
+            message = f"Answers '{alike[folded]}' and '{answer}' of node '{node_id}' cannot be told apart."
+            yield problem_at("answers-alike", "warning", message, *at, index)
+        alike.setdefault(folded, answer)
+
+
+def _branch_problems(node_id: NodeId, node: AnyNode) -> Iterator[Problem]:
+    labels = {transition.condition for transition in node.transitions}
+    if labels == {*node.branches()} or not all(
+        transition.condition.strip() and transition.next_node_id.strip() for transition in node.transitions
+    ):
+        return
+    required = ", ".join(dict.fromkeys(node.branches()))
+    message = f"Node '{node_id}' must define exactly these transitions: {required}."
+    yield problem_at("transitions-incomplete", "error", message, "nodes", node_id, "transitions")
+
+
+def _predicate_problems(node_id: NodeId, node: ConditionNode, catalog: Catalog) -> Iterator[Problem]:
+    at = ("nodes", node_id, "predicateParameters")
+    key, given = node.predicate_key or "", node.predicate_parameters or {}
+    if not key.strip() or key in catalog.external_predicates:
+        return
+    if key not in catalog.predicates:
+        message = f"Predicate '{key}' is not registered."
+        yield problem_at("predicate-unknown", "error", message, "nodes", node_id, "predicateKey")
+        return
+    model = catalog.predicates[key].parameter_model
+    if model is None:
+        return
+    try:
+        model.model_validate(given)
+    except ValidationError as error:
+        for name, fault in {str(fault["loc"][0]): fault for fault in reversed(error.errors())}.items():
+            if fault["type"] == "missing":
+                message = f"Predicate '{key}' of node '{node_id}' needs the parameter '{name}'."
+                yield problem_at("predicate-parameter-missing", "error", message, *at, name)
+            else:
+                reason = fault["msg"][0].lower() + fault["msg"][1:]
+                message = (
+                    f"Parameter '{name}' of predicate '{key}' of node '{node_id}' does not fit: {reason}."
+                )
+                yield problem_at("predicate-parameter-type", "error", message, *at, name)
+    for name in given.keys() - model.model_fields.keys():
+        message = f"Predicate '{key}' of node '{node_id}' has no parameter '{name}'."
+        yield problem_at("predicate-parameter-unknown", "warning", message, *at, name)
+
+
+def _action_problems(node_id: NodeId, node: ActionNode, catalog: Catalog) -> Iterator[Problem]:
+    key = node.action_key or ""
+    if key.strip() and key not in catalog.actions and key not in catalog.external_actions:
+        message = f"Action '{key}' for node '{node_id}' is not registered."
+        yield problem_at("action-unknown", "warning", message, "nodes", node_id, "actionKey")
+    for index, transition in enumerate(node.transitions):
+        if transition.condition == "transientFailure" and transition.next_node_id == node_id:
+            message = f"Node '{node_id}' retries at once after a transient failure, with no pause in between."
+            yield problem_at("retry-hot-loop", "warning", message, "nodes", node_id, "transitions", index)
+
+
+# ------------------------------------------------------------------------------------------ the whole tree
+
+
+def _graph_problems(tree: Tree, graph: "DiGraph[str]") -> Iterator[Problem]:
+    import networkx as nx
+
+    nodes, start = tree.nodes, tree.start_node_id
+    if start in nodes:
+        distance: Mapping[str, int] = nx.single_source_shortest_path_length(graph, start)
+        ending = nx.ancestors(graph, _END)
+        # A branch that leads nobody knows where might lead to anything.
+        for node_id in nodes if _LOST not in distance else ():
+            if node_id not in distance:
+                message = f"Decision tree contains unreachable node '{node_id}'."
+                yield problem_at("unreachable", "error", message, "nodes", node_id)
+        for node_id in nodes:
+            if node_id in distance and node_id not in ending:
+                message = f"Node '{node_id}' cannot reach a terminal node."
+                yield problem_at("no-terminal-path", "error", message, "nodes", node_id)
+        # All of a component is reached, or nothing of it; the same for ending.
+        components = [c for c in nx.strongly_connected_components(graph) if next(iter(c)) in distance]
+        yield from _cycle_problems(nodes, graph, [c for c in components if next(iter(c)) in ending])
+        yield from _limit_problems(tree, graph, distance, components)
+    verdicts: dict[str, list[NodeId]] = {}
+    for node_id, node in nodes.items():
+        if isinstance(node, TerminalNode) and node.verdict:
+            verdicts.setdefault(node.verdict, []).append(node_id)
+    for verdict, node_ids in verdicts.items():
+        if len(node_ids) > 1:
+            message = f"Several terminals give the verdict '{verdict}': {_listed(node_ids)}."
+            yield problem_at("verdict-repeated", "info", message, "nodes", node_ids[1], "verdict")
+
+
+def _cycle_problems(
+    nodes: _Nodes, graph: "DiGraph[str]", components: Iterable[set[str]]
+) -> Iterator[Problem]:
+    position = {node_id: index for index, node_id in enumerate(nodes)}
+    loops = {place for place, following in graph.adjacency() if place in following}
+    cycles = [
+        sorted(component, key=position.__getitem__)
+        for component in components
+        if len(component) > 1 or not loops.isdisjoint(component)
+    ]
+    for cycle in sorted(cycles, key=lambda cycle: position[cycle[0]]):
+        message = f"Only the budget bounds the cycle of {_listed(cycle)}."
+        yield problem_at("cycle-bounded", "info", message, "nodes", cycle[0], "transitions")
+
+
+def _limit_problems(
+    tree: Tree, graph: "DiGraph[str]", distance: Mapping[str, int], components: Sequence[set[str]]
+) -> Iterator[Problem]:
+    limits = DEFAULT_LIMITS.within(tree.budget)
+    visits, calls = limits.node_visits, limits.llm_calls
+    if 0 < visits < distance.get(_END, 0):
+        message = f"The shortest way to a terminal takes {distance[_END]} node visits, but maxNodeVisits is {visits}."
+        yield problem_at("budget-visits-short", "warning", message, "budget", "maxNodeVisits")
+    asking = {place for place in distance if isinstance(tree.nodes.get(place), ClassifyNode)}
+    if calls == 0 and asking:
+        message = "maxLlmCalls is 0, so the run ends at the first classify node."
+        yield problem_at("budget-calls-zero", "warning", message, "budget", "maxLlmCalls")
+    if calls > 0 and 2 * len(asking) > calls and _asks(graph, asking, components, calls // 2 + 1):
+        message = f"A path asks {calls // 2 + 1} questions or more; one answer asked for twice may use up maxLlmCalls ({calls})."
+        yield problem_at("budget-calls-tight", "info", message, "budget", "maxLlmCalls")
+
+
+def _asks(
+    graph: "DiGraph[str]", asking: set[str], components: Iterable[set[str]], count: int
+) -> bool:
+    """Whether some way through the tree asks this many questions, each cycle taken as one at most."""
+    most: dict[str, int] = {}
+    # Components come with their successors first.
+    for component in components:
+        after = max((most.get(p, 0) for place in component for p in graph.successors(place)), default=0)
+        here = after + (not asking.isdisjoint(component))
+        if here >= count:
+            return True
+        most |= dict.fromkeys(component, here)
+    return False
+
+
+def _listed(node_ids: Sequence[NodeId]) -> str:
+    shown = ", ".join(f"'{node_id}'" for node_id in node_ids[:_MOST_LISTED])
+    more = len(node_ids) - _MOST_LISTED
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+_MOST_LISTED: Final = 8
+
+
+def _within(pointer: str, places: set[str]) -> bool:
+    """Whether a pointer is one of these places or lies inside one."""
+    while pointer not in places:
+        if not pointer:
+            return False
+        pointer = pointer.rpartition("/")[0]
+    return True
+
+
+# ------------------------------------------------------------------------------------------ fixes
+
+
+def _without_transitions(node: AnyNode, place: str) -> AnyNode:
+    return node.replace(transitions=())
+
+
+def _without_member(node: AnyNode, place: str) -> AnyNode:
+    members = {name: value for name, value in node.model_dump(by_alias=True).items() if name != place}
+    return type(node).model_validate(members, by_alias=True, by_name=False)
+
+
+def _without_answer(node: AnyNode, place: str) -> AnyNode:
+    assert isinstance(node, ClassifyNode)
+    answers = list(node.answers or ())
+    answer = answers.pop(int(place))
+    kept = (t for t in node.transitions if t.condition != answer or answer in answers or answer == UNKNOWN)
+    return node.replace(answers=tuple(answers), transitions=tuple(kept))
+
+
+def _with_trimmed_answer(node: AnyNode, place: str) -> AnyNode:
+    assert isinstance(node, ClassifyNode)
+    answers = list(node.answers or ())
+    answer, trimmed = answers[int(place)], answers[int(place)].strip()
+    if trimmed in (*answers, UNKNOWN):
+        return _without_answer(node, place)
+    answers[int(place)] = trimmed
+    renamed = (t.replace(condition=trimmed) if t.condition == answer else t for t in node.transitions)
+    return node.replace(answers=tuple(answers), transitions=tuple(renamed))
+
+
+_FIXES: Final[Mapping[str, Callable[[AnyNode, str], AnyNode]]] = {
+    "answer-like-unknown": _without_answer,
+    "answer-reserved": _without_answer,
+    "answer-spaces": _with_trimmed_answer,
+    "answers-alike": _without_answer,
+    "answers-duplicate": _without_answer,
+    "field-forbidden": _without_member,
+    "terminal-transitions": _without_transitions,
+}

@@ -93,13 +93,18 @@ def places(text: str, pointers: Iterable[str]) -> dict[str, tuple[int, int]]:
         for part in path:
             spot = spot.inside.setdefault(part, _Spot())
     _Reader(text, root).document()
-    return {pointer: _line_and_column(text, root.nearest(path)) for pointer, path in paths.items()}
+    offsets = {pointer: root.nearest(path) for pointer, path in paths.items()}
+    lines, line, last = {}, 1, 0
+    for at in sorted({*offsets.values()}):
+        line, last = line + text.count("\n", last, at), at
+        lines[at] = (line, at - text.rfind("\n", 0, at))
+    return {pointer: lines[at] for pointer, at in offsets.items()}
 
 
 def write(value: object, plain: Callable[[object], object] | None = None) -> bytes:
     """A value as UTF-8 text in the layout of ``json.dumps`` with an indent of 2, and a final line end.
 
-    ``plain`` turns what JSON does not know into what it knows. It writes in a third of the time of ``json.dumps``.
+    ``plain`` turns what JSON does not know into what it knows. It takes half the time of ``json.dumps``.
     """
     return f"{_written(value, chr(10), plain)}\n".encode()
 
@@ -224,7 +229,9 @@ class _Reader:
             if _CONTROL.search(name):
                 self._refuse("json-control", "A member name must not hold control characters.", end)
             if name in members:
-                self._refuse("json-duplicate-key", f"The name '{name:.80}' appears twice in this object.", end)
+                self._refuse(
+                    "json-duplicate-key", f"The name '{name:.80}' appears twice in this object.", end
+                )
             spot = wanted.inside.get(name) if wanted else None
             if spot:
                 spot.at = end
@@ -256,7 +263,9 @@ class _Reader:
             if error.msg.startswith("Unterminated"):
                 self._refuse("json-syntax", "This text has no closing quotation mark.", at)
             if error.msg.startswith("Invalid control"):
-                self._refuse("json-syntax", "A control character in a text is written as an escape.", error.pos)
+                self._refuse(
+                    "json-syntax", "A control character in a text is written as an escape.", error.pos
+                )
             self._refuse("json-syntax", "There is no such escape in JSON.", error.pos)
         if _SURROGATE.search(value):
             self._refuse("json-surrogate", "This text holds half of a surrogate pair.", at)

@@ -1,6 +1,6 @@
-"""The project file: what the engine needs to know beside the trees of a folder (``treewright.json``)."""
+"""The project file of a folder (``treewright.json``): what the engine needs to know beside the trees."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self, TypeAlias
 
@@ -9,7 +9,7 @@ from pydantic import Field, StrictFloat, StrictInt, StrictStr, ValidationError, 
 from engine import jsontext
 from engine.errors import DocumentRefused, Problem, ProjectError
 from engine.tree import Json, Member, NodeId
-from engine.treefile import problem_at, text_of_part
+from engine.treefile import problem_at
 
 FILE_NAME: Final = "treewright.json"
 
@@ -18,21 +18,22 @@ _Calls = Annotated[StrictInt, Field(ge=0)]
 
 
 class ExternalAction(Member):
-    """An action that exists only where the tree will run, and what a visit of it costs there."""
+    """An action that exists only where the tree will run: the fewest and the most LLM calls of one visit."""
 
     llm_calls: tuple[_Calls, _Calls] = (0, 0)
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
-        if self.llm_calls[0] > self.llm_calls[1]:
-            raise ValueError("the fewest calls come first")
+        fewest, most = self.llm_calls
+        if fewest > most:
+            raise ValueError("llmCalls names the fewest calls first")
         return self
 
 
 class External(Member):
-    """Keys that are known by name only."""
+    """Keys that are known by name only, because what they name is where the tree will run."""
 
-    actions: Mapping[StrictStr, ExternalAction] = {}
+    actions: Mapping[str, ExternalAction] = {}
     predicates: tuple[StrictStr, ...] = ()
 
 
@@ -41,7 +42,7 @@ class ClassifySettings(Member):
 
     examples: Json = None
     min_confidence: Annotated[StrictFloat | StrictInt, Field(ge=0, le=1)] | None = None
-    descriptions: Mapping[StrictStr, StrictStr] = {}
+    descriptions: Mapping[str, StrictStr] = {}
     unknown_mode: StrictStr | None = None
 
 
@@ -53,13 +54,64 @@ class TreeSettings(Member):
 
 
 class Project(Member):
-    """A project file. Every member may be left out; members it does not define are kept."""
+    """A project file. Every member may be left out; members that are not known are kept."""
 
     format: Literal[1] = 1
     catalog: tuple[StrictStr, ...] = ()
-    actions: Mapping[StrictStr, JsonObject] = {}
-    agents: Mapping[StrictStr, JsonObject] = {}
+    actions: Mapping[str, JsonObject] = {}
+    agents: Mapping[str, JsonObject] = {}
     external: External = External()
     decider: JsonObject | None = None
-    parameters: Mapping[StrictStr, StrictStr] = {}
-    trees: Mapping[StrictStr, TreeSettings] = {}
+    parameters: Mapping[str, StrictStr] = {}
+    trees: Mapping[str, TreeSettings] = {}
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """A warning for each member that is not known, with its pointer in the project file."""
+        return tuple(_unknown(self))
+
+
+def load_project(folder: Path) -> Project:
+    """The project of a folder; an empty one where there is no file.
+
+    ``ProjectError`` names file, line and column of the first thing that is wrong.
+    """
+    path = folder / FILE_NAME
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return Project()
+    except OSError as error:
+        raise ProjectError(f"{path}: The file cannot be read: {error.strerror}.") from error
+    try:
+        document = jsontext.parse(data)
+        return Project.model_validate(document, by_alias=True, by_name=False)
+    except DocumentRefused as error:
+        raise ProjectError(f"{path}:{error.line}:{error.column}: {error.message}") from error
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        pointer = jsontext.pointer(*fault["loc"])
+        line, column = jsontext.locate(jsontext.text_of(data), pointer)
+        raise ProjectError(f"{path}:{line}:{column}: {_reason(pointer, fault['msg'])}") from error
+
+
+def write_project(project: Project) -> bytes:
+    """The canonical project file: what is not set is left out."""
+    return jsontext.write({"format": 1} | project.model_dump(by_alias=True, exclude_defaults=True))
+
+
+def _reason(pointer: str, message: str) -> str:
+    reason = message.removeprefix("Value error, ")
+    return f"'{pointer or '/'}' does not fit: {reason[0].lower()}{reason[1:]}."
+
+
+def _unknown(part: object, *path: str | int) -> Iterator[Problem]:
+    if isinstance(part, Member):
+        for name in part.unknown_members:
+            message = f"'{jsontext.pointer(*path, name)}' is not known; it is kept and ignored."
+            yield problem_at("member-unknown", "warning", message, *path, name)
+        for name, field in type(part).model_fields.items():
+            yield from _unknown(getattr(part, name), *path, field.alias or name)
+    elif isinstance(part, Mapping):
+        for name, member in part.items():
+            yield from _unknown(member, *path, name)

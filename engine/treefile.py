@@ -39,7 +39,7 @@ class Reading:
 
 def read_tree(data: bytes) -> Reading:
     """Read a tree file; raises ``DocumentRefused`` only when the bytes are no JSON document."""
-    with _collector_paused():
+    with collector_paused():
         return _read(data)
 
 
@@ -98,7 +98,12 @@ def schema() -> JsonObject:
         optional = {} if part != "Tree" else {"task": properties["task"]}
         drawn[part] = shape | {"properties": properties | shapes | optional, "required": list(required)}
     tree = cast("JsonObject", drawn.pop("Tree"))
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Decision tree", **tree, "$defs": drawn}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Decision tree",
+        **tree,
+        "$defs": drawn,
+    }
 
 
 def problem_at(code: str, severity: Severity, message: str, *path: str | int) -> Problem:
@@ -114,6 +119,18 @@ def members_of(kind: type[Member]) -> Mapping[str, str]:
     """The fields of a part in the order of the file, each with its JSON name: the type first, branches last."""
     names = {name: field.alias or name for name, field in kind.model_fields.items()}
     return dict(sorted(names.items(), key=lambda item: (item[0] != "type", item[0] == "transitions")))
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """For work that makes many objects and no garbage: looking for some halfway triples its time."""
+    paused = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if paused:
+            gc.enable()
 
 
 def _read(data: bytes) -> Reading:
@@ -149,7 +166,9 @@ def _absent(document: JsonObject) -> Iterator[Problem]:
     nodes = document.get("nodes")
     for node_id, node in nodes.items() if isinstance(nodes, dict) else ():
         if isinstance(node, dict) and node.get("type") is None:
-            yield problem_at("member-missing", "error", f"Node '{node_id}' must have a 'type'.", "nodes", node_id, "type")
+            yield problem_at(
+                "member-missing", "error", f"Node '{node_id}' must have a 'type'.", "nodes", node_id, "type"
+            )
 
 
 def _understood(document: JsonObject) -> tuple[Tree, list[Problem]]:
@@ -167,7 +186,9 @@ def _understood(document: JsonObject) -> tuple[Tree, list[Problem]]:
                 if fault["input"] is not None:
                     problems.append(problem_at("type-invalid", "error", _expected(path, fault), *path))
                 elif len(path) == 2 and path[0] == "nodes":
-                    problems.append(problem_at("node-null", "error", f"Decision tree node '{path[1]}' is null.", *path))
+                    problems.append(
+                        problem_at("node-null", "error", f"Decision tree node '{path[1]}' is null.", *path)
+                    )
                 _set_aside(document, path, absent=fault["input"] is None)
 
 
@@ -226,18 +247,6 @@ def _plain(value: object) -> object:
     return members | value.unknown_members if value.unknown_members else members
 
 
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Reading makes many objects and no garbage: looking for some halfway triples its time."""
-    paused = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if paused:
-            gc.enable()
-
-
 _TEXT: Final[JsonObject] = {"type": "string", "pattern": r"\S"}
 _TEXT_OR_NULL: Final[JsonObject] = {"type": ["string", "null"], "pattern": r"\S"}
 _COUNT: Final[JsonObject] = {"type": ["integer", "null"], "minimum": 1}
@@ -261,21 +270,28 @@ _SCHEMA_SHAPES: Final[Mapping[str, JsonObject]] = {
         "type": "object",
         "minProperties": 1,
         "propertyNames": {"pattern": r"\S"},
-        "additionalProperties": {"oneOf": [{"$ref": f"#/$defs/{kind.__name__}"} for kind in NODE_TYPES.values()]},
+        "additionalProperties": {
+            "oneOf": [{"$ref": f"#/$defs/{kind.__name__}"} for kind in NODE_TYPES.values()]
+        },
     },
     "maxNodeVisits": _COUNT,
     "maxLlmCalls": {"type": ["integer", "null"], "minimum": 0},
     "maxElapsedTime": {
         "type": ["string", "null"],
         "pattern": r"^([0-9]{1,8}\.)?([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,7})?$",
-        "not": {"pattern": "^[0:.]*$"},
+        "not": {"type": "string", "pattern": "^[0:.]*$"},
     },
     "maxContextTokens": _COUNT,
     "condition": _TEXT,
     "nextNodeId": _TEXT,
     "actionKey": _TEXT,
     "task": _TEXT,
-    "answers": {"type": "array", "minItems": 1, "uniqueItems": True, "items": _TEXT | {"not": {"const": UNKNOWN}}},
+    "answers": {
+        "type": "array",
+        "minItems": 1,
+        "uniqueItems": True,
+        "items": _TEXT | {"not": {"const": UNKNOWN}},
+    },
     "predicateKey": _TEXT,
     "predicateParameters": {"type": ["object", "null"]},
     "verdict": _TEXT,

@@ -105,8 +105,8 @@ def read_rows(text: str, table: Table) -> dict[int, Row]:
 def compile_tree(table: Table, tree_id: str, *, reduced: bool = True) -> Tree:
     """The tree that decides as the table does. It asks about the vulnerability given as ``{{cve}}``."""
     start = _grown(table, (), reduced=reduced)
-    if isinstance(start, str):
-        raise ValueError(f"Every row of '{table.name}' has the same outcome; there is nothing to ask.")
+    if not isinstance(start, Question):
+        raise TypeError(f"Every row of '{table.name}' has the same outcome; there is nothing to ask.")
     ways: dict[Question, list[Way]] = {}
     for question, way in _walk(table, start, ()):
         ways.setdefault(question, []).append(way)
@@ -145,16 +145,15 @@ def case_of(number: int, row: Row, table: Table, tree: Tree) -> Case:
     while isinstance(node := tree.nodes[node_id], ClassifyNode):
         answers[node_id] = answer = values[node.name or ""]
         node_id = node.targets[answer]
-    return Case(
-        id=f"row-{number}", answers=answers, expect=Expectation(verdict=outcome, outcome="Terminal")
-    )
+    return Case(id=f"row-{number}", answers=answers, expect=Expectation(verdict=outcome, outcome="Terminal"))
 
 
 NEEDS_A_PERSON: Final = "needs a person"
 
 SYSTEM_PROMPT: Final = (
     "You help to judge how urgent a vulnerability is, one question at a time, by the definitions of SSVC. "
-    "Go by what the text says and by what is widely known of the software; where neither decides, do not guess. "
+    "Go by what the text says and by what is widely known of the software; where neither decides, do not "
+    "guess. "
     "Choose exactly one allowed answer and return JSON with answer, observation and confidence."
 )
 
@@ -185,7 +184,9 @@ def _walk(table: Table, question: Question, way: Way) -> Iterator[tuple[Question
             yield from _walk(table, branch, (*way, value))
 
 
-def _ids(table: Table, questions: list[Question], ways: Mapping[Question, list[Way]]) -> dict[Question, NodeId]:
+def _ids(
+    table: Table, questions: list[Question], ways: Mapping[Question, list[Way]]
+) -> dict[Question, NodeId]:
     """A question one way leads to is named after that way, one that several ways share gets a number."""
     ids: dict[Question, NodeId] = {}
     shared: Counter[str] = Counter()
@@ -204,16 +205,14 @@ def _node(point: Point, question: Question, ways: list[Way], ids: Mapping[Questi
     targets = [ids[b] if isinstance(b, Question) else _slug(b) for b in question.branches]
     return ClassifyNode(
         name=_title(point),
-        description="Asked after " + "; or ".join(", ".join(way) for way in ways) + "." if ways[0] else None,
-        task=(
-            f"Judge the {point.name.lower()} of this vulnerability. "
-            f'It is defined as: "{point.meaning}"\n'
-            f"Answer with the value whose meaning fits best:\n{meanings}"
-        ),
+        description="Asked after: " + "; or ".join(", ".join(way) for way in ways) + "." if ways[0] else None,
+        task=f'{_title(point)}: "{point.meaning}"\nWhich value fits this vulnerability best?\n{meanings}',
         answers=tuple(point.values),
         transitions=tuple(
             Transition(condition=branch, next_node_id=target)
-            for branch, target in zip((*point.values, UNKNOWN), (*targets, _slug(NEEDS_A_PERSON)), strict=True)
+            for branch, target in zip(
+                (*point.values, UNKNOWN), (*targets, _slug(NEEDS_A_PERSON)), strict=True
+            )
         ),
     )
 

@@ -403,7 +403,7 @@ class NodeItem(QGraphicsItem):
 
     def _paint_bar(self, painter: QPainter, share: float, middle: float, width: float) -> None:
         style = self._style
-        share = min(max(share, 0.0), 1.0)
+        share = min(share, 1.0) if share > 0 else 0.0  # whatever a decider sent, NaN too
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(style.line)
         painter.drawRoundedRect(QRectF(_EDGE - 2, middle - 3, width, 6), 3, 3)
@@ -456,7 +456,7 @@ class EdgeItem(QGraphicsItem):
             return
         self.prepareGeometryChange()
         self.target, self.name, self.route, self.lost = target, name, route, lost
-        self._path = _path(route)
+        self._path = painter_path(route)
         self._lay_out()
         self._rise()
         self.update()
@@ -560,7 +560,8 @@ def _plain(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _path(route: Route) -> QPainterPath:
+def painter_path(route: Route) -> QPainterPath:
+    """The line of a route."""
     points = [QPointF(*point) for point in route.points]
     path = QPainterPath(points[0])
     if route.kind == "curve":

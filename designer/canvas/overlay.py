@@ -33,6 +33,25 @@ class Overlay:
         return replace(self, problems=by_node)
 
 
+def moment(trail: Trail, at: NodeId | None, *, paused: bool) -> Overlay:
+    """What a run has shown so far; ``at`` is the node it stands at."""
+    last = trail.path[-1] if trail.path else None
+    nodes = trail.tree.nodes if trail.tree else {}
+    return Overlay(
+        current=at,
+        paused=paused,
+        visits=trail.visits(),
+        taken=trail.taken(),
+        last_taken=(last.node, last.branch) if last is not None and last.branch is not None else None,
+        probabilities={
+            # Deciders give one number an answer, in the order of the answers; some also one for "unknown".
+            c.node: dict(zip(nodes[c.node].branches(), c.probabilities, strict=False))
+            for c in trail.classifications
+            if c.probabilities and c.node in nodes
+        },
+    )
+
+
 def changed_nodes(before: Overlay, after: Overlay) -> set[NodeId]:
     """The nodes whose marks may differ."""
     if before is after:
@@ -60,15 +79,3 @@ def _differing(before: Mapping[_Key, object], after: Mapping[_Key, object]) -> s
     if before is after:
         return set()
     return {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
-
-
-def moment(trail: Trail, at: NodeId | None, *, paused: bool) -> Overlay:
-    """What a run has shown so far; ``at`` is the node it stands at."""
-    last = trail.path[-1] if trail.path else None
-    return Overlay(
-        current=at,
-        paused=paused,
-        visits=trail.visits(),
-        taken=trail.taken(),
-        last_taken=(last.node, last.branch) if last is not None and last.branch is not None else None,
-    )

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtCore import QPointF, QRectF, Signal
 from PySide6.QtWidgets import QGraphicsScene
 
 from designer.canvas.geometry import (
@@ -39,6 +39,9 @@ class Spot(NamedTuple):
 
 class Scene(QGraphicsScene):
     """A draft with its marks, drawn."""
+
+    shown = Signal()
+    """The scene shows something else now."""
 
     def __init__(self, tokens: Tokens) -> None:
         super().__init__()
@@ -82,6 +85,7 @@ class Scene(QGraphicsScene):
             self._cards[node_id].mark(self._marks(node_id))
         for key in (edges | changed_edges(old_overlay, self.overlay)) & self._branches.keys():
             self._branches[key].mark(taken=key in self.overlay.taken, last=key == self.overlay.last_taken)
+        self.shown.emit()
 
     def restyle(self, tokens: Tokens) -> None:
         """Paint everything in the colours of another theme."""

@@ -76,6 +76,8 @@ class Style:
         self.accent, self.halo = QColor(tokens.accent), QColor(tokens.accent)
         self.halo.setAlphaF(0.27)  # the wash, but the heads of arrows stay visible under it
         self.branch, self.bad, self.warn = QColor(tokens.branch), QColor(tokens.bad), QColor(tokens.warn)
+        self.haze = QColor(tokens.accent)
+        self.haze.setAlphaF(0.10)
         self.passed = QColor(mixed(tokens.accent, tokens.canvas, 0.72))
         """Branches the run took before the last one."""
         self._kinds = {
@@ -85,7 +87,9 @@ class Style:
         }
         # In the order verdicts appear in a tree. No red: nobody said that any of them is bad.
         self._verdicts = [QColor(c) for c in (tokens.good, tokens.action, tokens.warn, tokens.classify)]
+        self.headline = Type(16, bold=True)
         self.title = Type(13, bold=True)
+        self.label = Type(13)
         self.body = Type(12)
         self.strong = Type(12, bold=True)
         self.small = Type(11)

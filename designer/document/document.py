@@ -9,7 +9,7 @@ from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from designer.document import files, layout
 from designer.document.draft import Draft
-from engine import Catalog, Checker, NodeId, Problem, Tree
+from engine import Catalog, Checker, NodeId, Problem, Tree, standard_catalog
 
 
 class Document(QObject):
@@ -34,7 +34,7 @@ class Document(QObject):
         self._stored = stored
         self._selection: frozenset[NodeId] = frozenset()
         self._gesture = 0
-        self._catalog = Catalog()
+        self._catalog = standard_catalog()
         self._checker: Checker | None = None
         self._checked: Tree | None = None
         self._found: tuple[Problem, ...] = ()
@@ -42,7 +42,7 @@ class Document(QObject):
         self._check_soon = QTimer(self, interval=0, singleShot=True)
         self._check_soon.timeout.connect(self.check_now)
         self.undo_stack = QUndoStack(self)
-        self.undo_stack.cleanChanged.connect(lambda _: self.saved_changed.emit())
+        self.undo_stack.cleanChanged.connect(self.saved_changed)
         self._check_soon.start()
 
     @classmethod

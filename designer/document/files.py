@@ -8,6 +8,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterable, Mapping
@@ -183,7 +184,7 @@ def _read_design(path: Path) -> _Design:
         # What could be read but not written again, such as NaN or half a surrogate pair, is refused here.
         json.dumps(members, ensure_ascii=False, allow_nan=False).encode()
         form = members.pop("format", FORMAT)
-        if isinstance(form, int) and form > FORMAT:
+        if int(form) > FORMAT:
             return _Design(mark=mark, newer=form)
         places = {i: Place(float(x), float(y)) for i, (x, y) in members.pop("places", {}).items()}
     except FileNotFoundError:
@@ -192,7 +193,7 @@ def _read_design(path: Path) -> _Design:
         cause = _cause(error)
     except json.JSONDecodeError as error:
         cause = f"line {error.lineno}, column {error.colno}: {error.msg}"
-    except (ValueError, TypeError, AttributeError, RecursionError):
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
         cause = "it is no design file of this program"
     else:
         return _Design(members, places, mark)
@@ -285,10 +286,11 @@ def _stage(path: Path, data: bytes) -> Path:
 def _sweep(path: Path) -> None:
     """Remove what a process that died while it saved this file has left beside it."""
     target = path.resolve()
+    ours = re.compile(rf"\.{re.escape(target.name)}\.(\d+)-[0-9a-f]+{re.escape(_TEMPORARY)}")
     with suppress(OSError):
         for entry in target.parent.iterdir():
-            owner = entry.name.removeprefix(f".{target.name}.").removesuffix(_TEMPORARY)
-            if entry.name == f".{target.name}.{owner}{_TEMPORARY}" and not _alive(owner.partition("-")[0]):
+            match = ours.fullmatch(entry.name)
+            if match and not _alive(match[1]):
                 entry.unlink(missing_ok=True)
 
 

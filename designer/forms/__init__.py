@@ -4,7 +4,17 @@ A new field of a model gets its row by itself; a panel adds only what no model c
 """
 
 from designer.forms.current import Current
-from designer.forms.fields import Editor, Field, Line, Refuse, Text, without_wheel
+from designer.forms.fields import (
+    Editor,
+    Field,
+    Key,
+    Line,
+    Refuse,
+    Text,
+    as_object,
+    spelled_json,
+    without_wheel,
+)
 from designer.forms.form import Form, label_of
 from designer.forms.tables import Column, Table
 from designer.forms.texts import (
@@ -28,12 +38,14 @@ __all__ = [
     "Field",
     "Form",
     "Glyph",
+    "Key",
     "Line",
     "Note",
     "Pages",
     "Refuse",
     "Table",
     "Text",
+    "as_object",
     "clipped",
     "kind_name",
     "kind_tone",
@@ -41,5 +53,6 @@ __all__ = [
     "node_title",
     "plain",
     "small_icon",
+    "spelled_json",
     "without_wheel",
 ]

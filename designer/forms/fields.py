@@ -191,6 +191,14 @@ def as_json(text: str) -> object:
         raise ValueError('Write a JSON value, for example "text", 3 or true.') from None
 
 
+def as_object(text: str) -> object:
+    """A JSON object; nothing written means not set."""
+    value = as_json(text)
+    if value is not None and not isinstance(value, dict):
+        raise ValueError('Write a JSON object, for example {"key": "kev"}.')
+    return value
+
+
 def as_lines(text: str) -> object:
     """One entry a line."""
     return tuple(line for line in text.split("\n") if line)

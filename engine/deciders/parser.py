@@ -71,13 +71,13 @@ def matching(answer: str, answers: Iterable[str]) -> str | None:
 _REFUSALS: Final[dict[str, RejectCode]] = {"json-too-deep": "too_deep", "json-duplicate-key": "duplicate_key"}
 
 # The closing fence stands on a line of its own and is at least as long as the opening one.
-_FENCED: Final = re.compile(r"(`{3,}+)[^\n]*\n(?:(.*)\n)?\1`*", re.DOTALL)
+_FENCED: Final = re.compile(r"(`{3,}+)[^\n]*\n(.*)\n\1`*", re.DOTALL)
 _OPENING: Final = re.compile(r"`{3,}\w*[ \t]*\r?\n?")
 
 
 def _unfenced(text: str) -> str:
     fenced = _FENCED.fullmatch(text)
-    return fenced[2] or "" if fenced else text
+    return fenced[2] if fenced else text
 
 
 def _around(text: str) -> RejectCode:

@@ -200,7 +200,9 @@ def _misfits(case: Case, tree: Tree, hash_of_tree: str) -> Iterator[Problem]:
     for node_id, pin in case.answers.items():
         yield from _allowed(case, tree, node_id, (pin,) if isinstance(pin, str) else pin, "answers")
     for node_id in case.answers.keys() & case.replies.keys():
-        message = f"Case '{case.id}' has both an answer and replies for node '{node_id}'; one of them must go."
+        message = (
+            f"Case '{case.id}' has both an answer and replies for node '{node_id}'; one of them must go."
+        )
         yield _problem("case-pins-both", message, "replies", node_id, node=node_id)
     for position, node_id in enumerate(case.expect.path or ()):
         if node_id not in tree.nodes:
@@ -218,7 +220,8 @@ def _other_tree(case: Case, tree: Tree, hash_of_tree: str) -> Iterator[Problem]:
     for member, value in case.tree.model_dump(exclude_none=True).items():
         if value != here[member]:
             message = (
-                f"Case '{case.id}' is for another tree: its {member} is '{value}', here it is '{here[member]}'."
+                f"Case '{case.id}' is for another tree: "
+                f"there the {member} is '{value}', here it is '{here[member]}'."
             )
             yield _problem("case-tree-other", message, "tree", member)
             return

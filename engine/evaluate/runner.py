@@ -7,8 +7,8 @@ from typing import Protocol
 from engine.catalog import ActionResult
 from engine.checks import Runnable
 from engine.data import DataItem
-from engine.events import RunResult
 from engine.evaluate.cases import Case, CaseData, CaseResult
+from engine.events import RunResult
 from engine.run import Inputs, Pins, Run
 from engine.tree import Json
 
@@ -23,7 +23,10 @@ class Starter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CaseReport:
-    """How a case went. ``expected`` and ``got`` hold what the case names; the first difference is a sentence."""
+    """How a case went.
+
+    ``expected`` and ``got`` hold the members the case names; the first difference is told in a sentence.
+    """
 
     id: str
     passed: bool

@@ -33,9 +33,10 @@ class ModelChain:
         named = [name for name in fallbacks if name.strip()]
         if model is None or not model.strip() or not named:
             return None
-        distinct = {name.lower(): name for name in reversed((model, *named))}
-        distinct.pop(model.lower())
-        return cls(model, tuple(reversed(distinct.values())))
+        distinct: dict[str, str] = {}
+        for name in (model, *named):
+            distinct.setdefault(name.lower(), name)
+        return cls(model, tuple(distinct.values())[1:])
 
     def advance(self) -> bool:
         """Go on to the next model; False when there is none."""

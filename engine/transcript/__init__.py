@@ -1,0 +1,26 @@
+"""Transcripts: one readable document a run, safe to keep, with builders and sinks of one's own."""
+
+from engine.transcript.builder import Builder, MarkdownBuilder, TranscriptDecorator
+from engine.transcript.composer import TranscriptPolicy
+from engine.transcript.redaction import REDACTED, Redactor, shipped_redactor
+from engine.transcript.shelf import TranscriptInfo, list_transcripts
+from engine.transcript.sinks import FileSink, TranscriptSink
+from engine.transcript.transcript import RunTranscript, TranscriptOptions, TranscriptStatus, open_transcript
+
+__all__ = [
+    "REDACTED",
+    "Builder",
+    "FileSink",
+    "MarkdownBuilder",
+    "Redactor",
+    "RunTranscript",
+    "TranscriptDecorator",
+    "TranscriptInfo",
+    "TranscriptOptions",
+    "TranscriptPolicy",
+    "TranscriptSink",
+    "TranscriptStatus",
+    "list_transcripts",
+    "open_transcript",
+    "shipped_redactor",
+]

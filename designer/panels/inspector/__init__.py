@@ -23,11 +23,10 @@ class Inspector(QTabWidget):
         self.addTab(self.node, "Node")
         self.addTab(self.tree, "Tree")
         self.addTab(self.json, "JSON")
-        workbench.place_requested.connect(self.show_place)
         self._current.announce()
 
-    def show_place(self, node: NodeId | None, field: str | None) -> None:
-        """Select the node, or show the tree where there is none, and focus the field."""
+    def focus_field(self, node: NodeId | None, field: str | None) -> None:
+        """Select the node, or show the tree where there is none, and put the cursor into the field."""
         if self._current.document is None:
             return
         if node is None:

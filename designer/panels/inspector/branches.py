@@ -10,12 +10,11 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QToolButton, QVB
 
 from designer.document import edits, rules
 from designer.document.document import Document
-from designer.forms import Line, Note, label_of, plain
+from designer.forms import Line, Note, plain
 from designer.panels.inspector.targets import Target, Targets
 from engine import UNKNOWN, ClassifyNode, NodeId, Problem
 
 _visits: Final = count(1)
-_WORDS: Final = {"transientFailure": "Failure that may pass", "permanentFailure": "Failure for good"}
 FIELDS: Final = frozenset({"answers", "transitions"})
 """The members whose problems are shown here."""
 
@@ -192,7 +191,7 @@ class _Row(QObject):
         self.label, self.role = label, role
         self.answer.setVisible(role == "answer")
         self._name.setVisible(role != "answer")
-        self._name.setText(_WORDS.get(label, label_of(label) if label == "success" else label))
+        self._name.setText(label)
         self._name.setProperty("role", "bad" if role == "stray" else "label" if label == UNKNOWN else "")
         self._name.style().polish(self._name)
         self._name.setToolTip("This branch belongs to no answer." if role == "stray" else "")

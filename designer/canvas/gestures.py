@@ -1,0 +1,204 @@
+"""What the pointer does between press and release, one class a gesture: move, connect, band, pan.
+
+A gesture looks at the scene and asks for changes through the functions it is given; it makes none itself.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeAlias
+
+from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
+from PySide6.QtGui import QPainter, QPen
+
+from designer.canvas.geometry import TITLE, Point, curve, output_port, snapped
+from designer.canvas.items import painter_path
+from designer.canvas.scene import Scene
+from designer.document.draft import Place
+from engine import NodeId
+
+MayConnect: TypeAlias = Callable[[NodeId, str, NodeId], str | None]
+"""Why a branch of a node may not lead to another node, in plain words; None when it may."""
+
+
+class Pointer(NamedTuple):
+    """Where the pointer is, in the scene and on the viewport."""
+
+    scene: QPointF
+    view: QPoint
+
+
+class Gesture:
+    """One drag of the pointer; the base does nothing."""
+
+    def move(self, at: Pointer) -> None:
+        """The pointer is here now."""
+
+    def drop(self, at: Pointer) -> None:
+        """The button was let go here, after the pointer had moved."""
+
+    def click(self) -> None:
+        """The button was let go where it was pressed."""
+
+    def cancel(self) -> None:
+        """Forget it: everything as before the press."""
+
+    def bounds(self) -> QRectF:
+        """The part of the scene that :meth:`paint` draws on."""
+        return QRectF()
+
+    def paint(self, painter: QPainter) -> None:
+        """Draw what belongs to the gesture over the scene."""
+
+
+class Pan(Gesture):
+    """Move the view over the scene."""
+
+    def __init__(self, scroll: Callable[[QPoint], None], start: Pointer) -> None:
+        self._scroll, self._at = scroll, start.view
+
+    def move(self, at: Pointer) -> None:
+        self._scroll(at.view - self._at)
+        self._at = at.view
+
+
+class Move(Gesture):
+    """Move cards; the grabbed one lands on the grid and the others keep their distance to it."""
+
+    def __init__(
+        self,
+        scene: Scene,
+        grabbed: NodeId,
+        start: Pointer,
+        ask: Callable[[Mapping[NodeId, Place]], None],
+        click: Callable[[], None],
+    ) -> None:
+        ids = scene.selection if grabbed in scene.selection else {grabbed}
+        self._places = {i: scene.node_items[i].place for i in ids}
+        self._scene, self._grabbed, self._start = scene, self._places[grabbed], start.scene
+        self._ask, self._click = ask, click
+
+    def move(self, at: Pointer) -> None:
+        way = at.scene - self._start
+        dx = snapped(self._grabbed.x + way.x()) - self._grabbed.x
+        dy = snapped(self._grabbed.y + way.y()) - self._grabbed.y
+        self._ask_for({i: Place(place.x + dx, place.y + dy) for i, place in self._places.items()})
+
+    def click(self) -> None:
+        self._click()
+
+    def cancel(self) -> None:
+        self._ask_for(self._places)
+
+    def _ask_for(self, places: Mapping[NodeId, Place]) -> None:
+        cards = self._scene.node_items
+        wanted = {i: place for i, place in places.items() if i in cards and cards[i].place != place}
+        if wanted:
+            self._ask(wanted)
+
+
+class Connect(Gesture):
+    """Draw a line from a branch port to the node it shall lead to."""
+
+    def __init__(
+        self,
+        scene: Scene,
+        source: NodeId,
+        branch: str,
+        may_connect: MayConnect,
+        say: Callable[[str], None],
+        ask: Callable[[NodeId], None],
+    ) -> None:
+        self._scene, self._source, self._say, self._ask = scene, source, say, ask
+        card = scene.node_items[source]
+        self._start = output_port(card.card, card.node, branch)
+        self._end = QPointF(*self._start)
+        self._hot: NodeId | None = None
+        self._reasons = {i: may_connect(source, branch, i) for i in scene.node_items}
+        self._hint()
+
+    def move(self, at: Pointer) -> None:
+        self._end = at.scene
+        card = self._scene.spot(at.scene).node
+        # Coming back to where the line began calls it off; a loop is made on the card's title.
+        own = card is not None and card.node_id == self._source and at.scene.y() > card.card.y + TITLE
+        hot = card.node_id if card and not own else None
+        if hot != self._hot:
+            self._hot = hot
+            self._hint()
+            self._say((hot and self._reasons.get(hot)) or "")
+
+    def drop(self, at: Pointer) -> None:
+        self.move(at)
+        hot = self._hot
+        self.cancel()
+        if hot is not None and self._reasons.get(hot, "") is None:
+            self._ask(hot)
+
+    def click(self) -> None:
+        self.cancel()
+
+    def cancel(self) -> None:
+        self._say("")
+        for card in self._scene.node_items.values():
+            card.hold("")
+
+    def bounds(self) -> QRectF:
+        ends = QRectF(QPointF(*self._start), self._end).normalized()
+        # The line of a branch swings out on both sides.
+        return ends.adjusted(-170, -10, 170, 10)
+
+    def paint(self, painter: QPainter) -> None:
+        pen = QPen(self._scene.look.accent, 2)
+        pen.setCapStyle(Qt.PenCapStyle.RoundCap)
+        painter.setPen(pen)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawPath(painter_path(curve(self._start, Point(self._end.x(), self._end.y()))))
+        painter.setBrush(self._scene.look.accent)
+        painter.drawEllipse(self._end, 3.5, 3.5)
+
+    def _hint(self) -> None:
+        for node_id, card in self._scene.node_items.items():
+            refused = self._reasons.get(node_id, "") is not None
+            card.hold("refused" if refused else "target" if node_id == self._hot else "")
+
+
+class Band(Gesture):
+    """Select what a rectangle touches; with Shift in addition, with Ctrl the other way round."""
+
+    def __init__(
+        self,
+        scene: Scene,
+        start: Pointer,
+        modifiers: Qt.KeyboardModifier,
+        ask: Callable[[frozenset[NodeId]], None],
+    ) -> None:
+        self._scene, self._start, self._end, self._ask = scene, start.scene, start.scene, ask
+        self._before = scene.selection
+        self._toggles = bool(modifiers & Qt.KeyboardModifier.ControlModifier)
+        adds = bool(modifiers & Qt.KeyboardModifier.ShiftModifier)
+        self._base: frozenset[NodeId] = scene.selection if adds or self._toggles else frozenset()
+
+    def move(self, at: Pointer) -> None:
+        self._end = at.scene
+        band = QRectF(self._start, self._end).normalized()
+        touched = frozenset(i for i, c in self._scene.node_items.items() if band.intersects(QRectF(*c.card)))
+        self._select(self._base ^ touched if self._toggles else self._base | touched)
+
+    def click(self) -> None:
+        self._select(self._base)
+
+    def cancel(self) -> None:
+        self._select(self._before)
+
+    def bounds(self) -> QRectF:
+        return QRectF(self._start, self._end).normalized().adjusted(-3, -3, 3, 3)
+
+    def paint(self, painter: QPainter) -> None:
+        pen = QPen(self._scene.look.accent, 1)
+        pen.setCosmetic(True)
+        painter.setPen(pen)
+        painter.setBrush(self._scene.look.haze)
+        painter.drawRect(QRectF(self._start, self._end).normalized())
+
+    def _select(self, nodes: frozenset[NodeId]) -> None:
+        if nodes != self._scene.selection:
+            self._ask(nodes)

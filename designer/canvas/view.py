@@ -1,0 +1,597 @@
+"""The view: looking around in the scene, and turning what hands do into requests.
+
+Mouse: drag a card to move it, a branch port to connect it, the ground to select; middle button or Space to
+pan; wheel or two fingers to scroll, with Ctrl to zoom; click a stub to go where it leads, Alt+click a branch
+to take it away.
+
+Keys: Tab and Shift+Tab go through the nodes in their order and leave at the ends, Ctrl+Tab and
+Ctrl+Shift+Tab leave at once; Alt+Right and Alt+Left follow branches, Alt+Up and Alt+Down go to the card above
+or below; arrows move the selection by a step of the grid, with Shift by five, and pan where nothing is
+selected; Enter opens a node, Delete asks to delete, Escape calls a gesture off or selects nothing.
+"""
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from html import escape
+from itertools import count
+from typing import Final, cast
+
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, Qt, Signal
+from PySide6.QtGui import (
+    QCursor,
+    QDragEnterEvent,
+    QDragMoveEvent,
+    QDropEvent,
+    QFocusEvent,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QNativeGestureEvent,
+    QPainter,
+    QPen,
+    QPolygonF,
+    QResizeEvent,
+    QShowEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QApplication, QFrame, QGraphicsView, QToolTip, QWidget
+
+from designer import theme
+from designer.canvas.chrome import Breadcrumb, Hint, ZoomBar
+from designer.canvas.geometry import CARD, DOTS, GRID, TITLE, Rect, snapped
+from designer.canvas.gestures import Band, Connect, Gesture, MayConnect, Move, Pan, Pointer
+from designer.canvas.items import EdgeItem
+from designer.canvas.overlay import EdgeKey, Overlay
+from designer.canvas.scene import Scene, Spot
+from designer.canvas.style import kind_words
+from designer.document.draft import Draft, Place
+from designer.theme import Tokens
+from engine import NodeId
+
+NODE_TYPE_MIME: Final = "application/x-treewright-node-type"
+"""What the palette drags: the JSON name of a node type, in UTF-8."""
+
+_SMALLEST, _LARGEST = 0.1, 3.0
+_STEP: Final = 1.2
+_WORLD: Final = 200_000.0
+_INSET: Final = 14
+_CLOSEST_DOTS: Final = 16  # pixels
+
+_Key, _Mod = Qt.Key, Qt.KeyboardModifier
+_ARROWS: Final[Mapping[int, tuple[int, int]]] = {
+    _Key.Key_Left: (-1, 0),
+    _Key.Key_Right: (1, 0),
+    _Key.Key_Up: (0, -1),
+    _Key.Key_Down: (0, 1),
+}
+
+
+class CanvasView(QGraphicsView):
+    """A scene on the screen. It edits nothing: every wish of the person leaves as a signal."""
+
+    move_requested = Signal(object, object)
+    """({node: Place}, merge key): one key for all moves of a gesture."""
+    connect_requested = Signal(object, object, object)
+    """(source, branch, target)"""
+    disconnect_requested = Signal(object, object)
+    """(source, branch)"""
+    selection_requested = Signal(object)
+    """The nodes that shall be selected, a frozenset."""
+    delete_requested = Signal()
+    """The selected nodes shall go."""
+    open_requested = Signal(object)
+    """A node."""
+    add_requested = Signal(object, object)
+    """(node type, Place)"""
+    zoom_changed = Signal(object)
+    """Pixels to a scene unit."""
+
+    def __init__(self, may_connect: MayConnect, parent: QWidget | None = None) -> None:
+        scene = Scene(theme.tokens())
+        super().__init__(scene, parent)
+        self.setObjectName("canvas")
+        self.setAccessibleName("Tree canvas")
+        self._scene, self._may_connect = scene, may_connect
+        self._gesture: Gesture | None = None
+        self._pressed: QPoint | None = None
+        self._picked: EdgeKey | None = None
+        self._hovered: tuple[NodeId | None, EdgeKey | None] = (None, None)
+        self._space = False
+        self._fit_soon = False
+        self._gestures = count(1)
+        self._keys_merge = ""
+        self._plain_keys: Mapping[int, Callable[[], bool]] = {
+            _Key.Key_Escape: self._call_off,
+            _Key.Key_Delete: self._delete,
+            _Key.Key_Backspace: self._delete,
+            _Key.Key_Return: self._open,
+            _Key.Key_Enter: self._open,
+            _Key.Key_Space: self._hold_space,
+        }
+
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setRenderHints(QPainter.RenderHint.Antialiasing | QPainter.RenderHint.TextAntialiasing)
+        self.setViewportUpdateMode(QGraphicsView.ViewportUpdateMode.SmartViewportUpdate)
+        self.setOptimizationFlag(QGraphicsView.OptimizationFlag.DontAdjustForAntialiasing)
+        self.setTransformationAnchor(QGraphicsView.ViewportAnchor.NoAnchor)
+        self.setResizeAnchor(QGraphicsView.ViewportAnchor.NoAnchor)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        # Of the view only: a scene of this size would make its index of places useless.
+        self.setSceneRect(-_WORLD / 2, -_WORLD / 2, _WORLD, _WORLD)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAcceptDrops(True)
+        self.setMouseTracking(True)
+
+        self.zoom_bar = ZoomBar(self, self.zoom_out, self.zoom_reset, self.zoom_in, self.fit)
+        self.breadcrumb = Breadcrumb(self, scene.look)
+        self.hint = Hint(self, scene.look)
+        scene.shown.connect(self._follow)
+        theme.signals.changed.connect(self._restyle)
+        self._follow()
+        self.centerOn(0, 0)
+
+    def scene(self) -> Scene:
+        """What is on the screen, and its marks."""
+        return self._scene
+
+    def show_draft(self, draft: Draft, overlay: Overlay, selection: frozenset[NodeId]) -> None:
+        """Show exactly this."""
+        self._scene.show(draft, overlay, selection)
+
+    def set_breadcrumb(self, steps: Sequence[tuple[str, bool]]) -> None:
+        """Show the path of a run above the tree: texts, each with whether it is an answer; none hides it."""
+        self.breadcrumb.show_steps(steps)
+        self._arrange()
+
+    # -- looking around
+
+    @property
+    def zoom(self) -> float:
+        """Pixels to a scene unit."""
+        return self.transform().m11()
+
+    def set_zoom(self, factor: float, around: QPoint | None = None) -> None:
+        """Show the scene at this size (0.1 to 3); the point of the viewport named stays where it is."""
+        factor = min(max(factor, _SMALLEST), _LARGEST)
+        anchor = around if around is not None else self.viewport().rect().center()
+        kept = self.mapToScene(anchor)
+        self.resetTransform()
+        self.scale(factor, factor)
+        self._scroll(anchor - self.mapFromScene(kept))
+        self.zoom_bar.show_factor(factor)
+        self.zoom_changed.emit(factor)
+
+    def zoom_in(self) -> None:
+        """A step larger."""
+        self.set_zoom(self.zoom * _STEP)
+
+    def zoom_out(self) -> None:
+        """A step smaller."""
+        self.set_zoom(self.zoom / _STEP)
+
+    def zoom_reset(self) -> None:
+        """One pixel to a scene unit."""
+        self.set_zoom(1.0)
+
+    def fit(self, nodes: Collection[NodeId] = ()) -> None:
+        """Show these nodes, or the whole tree, never above 100 %.
+
+        A view that is not on the screen yet shows the whole tree when it is.
+        """
+        self._fit_soon = not self.isVisible()
+        self._fit(self._scene.contents(nodes or None))
+
+    def reveal(self, node_id: NodeId) -> None:
+        """Scroll only as far as needed to have this node in sight."""
+        card = self._scene.node_items.get(node_id)
+        if card is not None:
+            self.ensureVisible(card.sceneBoundingRect(), 24, 24)
+
+    def free_place(self) -> Place:
+        """Where a new card may stand: as near to the middle of the view as others leave room."""
+        middle = self.mapToScene(self.viewport().rect().center())
+        x, y = snapped(middle.x() - CARD / 2), snapped(middle.y() - 2 * TITLE)
+        cards = [QRectF(*item.card) for item in self._scene.node_items.values()]
+        while any(card.intersects(QRectF(x, y, CARD, 3 * TITLE)) for card in cards):
+            y += DOTS
+        return Place(x, y)
+
+    # -- selecting
+
+    def go_to(self, node_id: NodeId) -> None:
+        """Ask for this node alone to be selected, and have it in sight."""
+        self._select(frozenset({node_id}))
+        self.reveal(node_id)
+
+    def _select(self, nodes: frozenset[NodeId]) -> None:
+        self._pick(None)
+        self.selection_requested.emit(nodes)
+
+    def _pick(self, edge: EdgeKey | None) -> None:
+        """Choose one branch, in place of nodes."""
+        self._picked = edge
+        self._light()
+
+    def _hover(self, spot: Spot) -> None:
+        here = spot.node.node_id if spot.node else None, spot.edge.key if spot.edge else None
+        if here != self._hovered:
+            self._hovered = here
+            self._light()
+
+    def _light(self) -> None:
+        """Light the chosen branch and what the pointer is on: a branch with its far end, or all stubs."""
+        cards, edges = self._scene.node_items, self._scene.edge_items
+        node, edge = self._hovered
+        lit = {self._picked} if self._picked else set()
+        far = None
+        if edge is not None and edge in edges:
+            lit.add(edge)
+            far = edges[edge].target if edges[edge].route.kind == "stub" else None
+        elif node is not None and node in cards and cards[node].marks.far:
+            lit |= self._scene.leading_to(node)
+        self._scene.light(lit)
+        if self._gesture is None:  # drawing a line lights its own targets
+            for node_id, card in cards.items():
+                card.hold("target" if node_id == far else "")
+
+    def _neighbour(self, dx: int, dy: int) -> NodeId | None:
+        """Where Alt and an arrow lead from the selected node; the start when none is selected."""
+        scene, cards = self._scene, self._scene.node_items
+        here = next(iter(scene.selection), None)
+        if here is None:
+            return scene.draft.tree.start_node_id or next(iter(cards), None)
+        if dx > 0:
+            return next((target for target in cards[here].node.targets.values() if target in cards), None)
+        if dx < 0:
+            ways = {source for source, _ in scene.leading_to(here)}
+            return next((node_id for node_id in cards if node_id in ways), None)
+        at = cards[here].place
+        column = (
+            (dy * (card.place.y - at.y), node_id)
+            for node_id, card in cards.items()
+            if abs(card.place.x - at.x) < CARD
+        )
+        return min((pair for pair in column if pair[0] > 0), default=(0.0, None))[1]
+
+    # -- gestures
+
+    def _grab(self, at: Pointer, modifiers: Qt.KeyboardModifier) -> Gesture | None:
+        """What a press of the left button begins here; a plain click on a branch is over at once."""
+        scene, spot = self._scene, self._spot(at.scene)
+        if spot.edge:
+            self._click_edge(spot.edge, at.scene, modifiers)
+            return None
+        self._pick(None)
+        if spot.node is None:
+            return Band(scene, at, modifiers, self._select)
+        node_id = spot.node.node_id
+        if spot.branch is not None and not modifiers:
+            source, branch = node_id, spot.branch
+            return Connect(
+                scene,
+                source,
+                branch,
+                self._may_connect,
+                self._say,
+                lambda target: self.connect_requested.emit(source, branch, target),
+            )
+        if modifiers & _Mod.ControlModifier:
+            self._select(scene.selection ^ {node_id})
+            return None
+        if node_id not in scene.selection:
+            adds = bool(modifiers & _Mod.ShiftModifier)
+            self._select(scene.selection | {node_id} if adds else frozenset({node_id}))
+        key = f"drag:{next(self._gestures)}"
+        return Move(
+            scene,
+            node_id,
+            at,
+            lambda places: self.move_requested.emit(places, key),
+            lambda: self._select(frozenset({node_id})),
+        )
+
+    def _click_edge(self, edge: EdgeItem, at: QPointF, modifiers: Qt.KeyboardModifier) -> None:
+        if modifiers & _Mod.AltModifier:
+            self.disconnect_requested.emit(*edge.key)
+        elif _on(edge.route.chip, at) and not edge.lost:
+            self.go_to(edge.target)
+        else:
+            self._select(frozenset())
+            self._pick(edge.key)
+
+    def _cursor(self, spot: Spot, at: QPointF) -> Qt.CursorShape:
+        chip = spot.edge.route.chip if spot.edge else None
+        if self._space:
+            return Qt.CursorShape.OpenHandCursor
+        if spot.branch is not None:
+            return Qt.CursorShape.CrossCursor
+        return Qt.CursorShape.PointingHandCursor if _on(chip, at) else Qt.CursorShape.ArrowCursor
+
+    def _end_gesture(self) -> Gesture | None:
+        gesture, self._gesture = self._gesture, None
+        self._pressed = None
+        if gesture:
+            self._refresh(gesture.bounds())
+        self._point(Qt.CursorShape.OpenHandCursor if self._space else Qt.CursorShape.ArrowCursor)
+        return gesture
+
+    def _spot(self, at: QPointF) -> Spot:
+        return self._scene.spot(at, 3 / self.zoom)
+
+    def _refresh(self, box: QRectF) -> None:
+        """Paint this part of the scene again: a gesture draws on it."""
+        self.viewport().update(self.mapFromScene(box).boundingRect().adjusted(-4, -4, 4, 4))
+
+    def _scroll(self, way: QPoint) -> None:
+        for bar, step in ((self.horizontalScrollBar(), way.x()), (self.verticalScrollBar(), way.y())):
+            bar.setValue(bar.value() - step)
+
+    def _fit(self, box: QRectF) -> None:
+        room = self.viewport().rect().adjusted(24, 48, -24, -48)
+        if box.isEmpty() or room.isEmpty():
+            self.set_zoom(1.0)
+            self.centerOn(0, 0)
+            return
+        self.set_zoom(min(room.width() / box.width(), room.height() / box.height(), 1.0))
+        self.centerOn(box.center())
+
+    def _pointer(self, at: QPoint) -> Pointer:
+        return Pointer(self.mapToScene(at), at)
+
+    def _point(self, shape: Qt.CursorShape) -> None:
+        if self.viewport().cursor().shape() != shape:
+            self.viewport().setCursor(shape)
+
+    def _say(self, text: str) -> None:
+        """Show a text at the pointer, as plain text whatever is in it; none takes it away."""
+        # Qt takes a text with tags for HTML; names and questions are data.
+        QToolTip.showText(
+            QCursor.pos(), f"<p>{escape(text).replace(chr(10), '<br>')}</p>" if text else "", self
+        )
+
+    def _follow(self) -> None:
+        """Fit what surrounds the scene to what it shows now."""
+        scene = self._scene
+        if scene.selection or self._picked not in scene.edge_items:
+            self._pick(None)
+        nodes = scene.draft.tree.nodes
+        self.hint.setVisible(not nodes)
+        chosen = "; ".join(
+            f"{card.headline}, {kind_words(card.node)}, {len(card.node.branches())} branches"
+            for card in (scene.node_items[node_id] for node_id in nodes if node_id in scene.selection)
+        )
+        self.setAccessibleDescription(f"{len(nodes)} nodes. {f'Selected: {chosen}.' if chosen else _HOW_TO}")
+
+    def _restyle(self, tokens: Tokens) -> None:
+        self._scene.restyle(tokens)
+        self.breadcrumb.restyle(self._scene.look)
+        self.hint.restyle(self._scene.look)
+
+    def _arrange(self) -> None:
+        """Put what lies over the canvas in its places."""
+        area = self.rect()
+        self.zoom_bar.adjustSize()
+        self.zoom_bar.move(_INSET, area.height() - self.zoom_bar.height() - _INSET)
+        self.breadcrumb.most = area.width() - 4.0 * _INSET
+        self.breadcrumb.adjustSize()
+        self.breadcrumb.move((area.width() - self.breadcrumb.width()) // 2, _INSET)
+        self.hint.move((area.width() - self.hint.width()) // 2, (area.height() - self.hint.height()) // 2)
+
+    # -- keys
+
+    def _press_key(self, event: QKeyEvent) -> bool:
+        """Do what the key means here; whether it means anything."""
+        key, modifiers = event.key(), event.modifiers() & ~_Mod.KeypadModifier
+        if key in _ARROWS:
+            return self._press_arrow(*_ARROWS[key], modifiers, repeats=event.isAutoRepeat())
+        if key in (_Key.Key_Tab, _Key.Key_Backtab) and modifiers & _Mod.ControlModifier:
+            return super().focusNextPrevChild(key == _Key.Key_Tab)
+        act = None if modifiers else self._plain_keys.get(key)
+        return act is not None and act()
+
+    def _press_arrow(self, dx: int, dy: int, modifiers: Qt.KeyboardModifier, *, repeats: bool) -> bool:
+        if modifiers == _Mod.AltModifier:
+            node_id = self._neighbour(dx, dy)
+            if node_id is not None:
+                self.go_to(node_id)
+        elif modifiers in (_Mod.NoModifier, _Mod.ShiftModifier):
+            self._nudge(dx, dy, 5 if modifiers else 1, repeats=repeats)
+        else:
+            return False
+        return True
+
+    def _delete(self) -> bool:
+        if self._picked:
+            self.disconnect_requested.emit(*self._picked)
+        else:
+            self.delete_requested.emit()
+        return True
+
+    def _open(self) -> bool:
+        if len(self._scene.selection) != 1:
+            return False
+        self.open_requested.emit(next(iter(self._scene.selection)))
+        return True
+
+    def _hold_space(self) -> bool:
+        self._space = True
+        if self._gesture is None:
+            self._point(Qt.CursorShape.OpenHandCursor)
+        return True
+
+    def _call_off(self) -> bool:
+        gesture = self._end_gesture()
+        if gesture:
+            gesture.cancel()
+        elif self._scene.selection or self._picked:
+            self._select(frozenset())
+        else:
+            return False
+        return True
+
+    def _nudge(self, dx: int, dy: int, steps: int, *, repeats: bool) -> None:
+        """Move the selected cards, or the view where there are none; a key held down is one gesture."""
+        cards, selection = self._scene.node_items, self._scene.selection
+        if not selection:
+            self._scroll(QPoint(dx, dy) * -4 * GRID * steps)
+            return
+        if not repeats:
+            self._keys_merge = f"keys:{next(self._gestures)}"
+        way = GRID * steps
+        places = {i: Place(cards[i].place.x + dx * way, cards[i].place.y + dy * way) for i in selection}
+        self.move_requested.emit(places, self._keys_merge)
+        for node_id in selection:
+            self.reveal(node_id)
+
+    # -- Qt
+
+    def event(self, event: QEvent) -> bool:
+        # Keys that mean something on the canvas come here even where a shortcut of the window has them too.
+        if event.type() == QEvent.Type.ShortcutOverride:
+            key = cast("QKeyEvent", event)
+            plain = not key.modifiers() & (_Mod.ControlModifier | _Mod.MetaModifier)
+            if plain and (key.key() in _ARROWS or key.key() in self._plain_keys):
+                event.accept()
+                return True
+        return super().event(event)
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ToolTip and self._gesture is None:
+            at = self.mapToScene(cast("QHelpEvent", event).pos())
+            spot = self._spot(at)
+            self._say(
+                spot.node.tip(at - spot.node.pos()) if spot.node else spot.edge.tip() if spot.edge else ""
+            )
+            return True
+        if event.type() == QEvent.Type.NativeGesture:
+            pinch = cast("QNativeGestureEvent", event)
+            if pinch.gestureType() == Qt.NativeGestureType.ZoomNativeGesture:
+                self.set_zoom(self.zoom * (1 + pinch.value()), pinch.position().toPoint())
+                return True
+        return super().viewportEvent(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not self._press_key(event):
+            event.ignore()
+
+    def keyReleaseEvent(self, event: QKeyEvent) -> None:
+        if event.key() == _Key.Key_Space and not event.isAutoRepeat():
+            self._space = False
+            self._point(Qt.CursorShape.ArrowCursor)
+        super().keyReleaseEvent(event)
+
+    def focusNextPrevChild(self, next: bool) -> bool:  # noqa: A002  (Qt's name)
+        nodes = list(self._scene.draft.tree.nodes)
+        marked = [i for i, node_id in enumerate(nodes) if node_id in self._scene.selection]
+        to = (marked[-1] + 1 if next else marked[0] - 1) if marked else (0 if next else -1)
+        if not 0 <= to < len(nodes):
+            return super().focusNextPrevChild(next)
+        self.go_to(nodes[to])
+        return True
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        self._space = False
+        super().focusOutEvent(event)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        QToolTip.hideText()
+        if self._gesture is not None:
+            return
+        at = self._pointer(event.position().toPoint())
+        left = event.button() == Qt.MouseButton.LeftButton
+        if event.button() == Qt.MouseButton.MiddleButton or (left and self._space):
+            self._gesture = Pan(self._scroll, at)
+            self._point(Qt.CursorShape.ClosedHandCursor)
+        elif left:
+            self._gesture = self._grab(at, event.modifiers())
+        self._pressed = at.view
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        at = self._pointer(event.position().toPoint())
+        gesture = self._gesture
+        if gesture is None:
+            spot = self._spot(at.scene)
+            self._hover(spot)
+            self._point(self._cursor(spot, at.scene))
+            return
+        if self._pressed is not None:
+            if (at.view - self._pressed).manhattanLength() < QApplication.startDragDistance():
+                return
+            self._pressed = None
+        before = gesture.bounds()
+        gesture.move(at)
+        self._refresh(before | gesture.bounds())
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        clicked = self._pressed is not None
+        gesture = self._end_gesture()
+        if gesture and clicked:
+            gesture.click()
+        elif gesture:
+            gesture.drop(self._pointer(event.position().toPoint()))
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        spot = self._spot(self.mapToScene(event.position().toPoint()))
+        if event.button() == Qt.MouseButton.LeftButton and spot.node:
+            self.open_requested.emit(spot.node.node_id)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        self._hover(Spot())
+        super().leaveEvent(event)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        turn = event.angleDelta()
+        if event.modifiers() & _Mod.ControlModifier:
+            self.set_zoom(self.zoom * 1.0015 ** turn.y(), event.position().toPoint())
+        else:
+            way = event.pixelDelta() if not event.pixelDelta().isNull() else turn / 2
+            self._scroll(way.transposed() if event.modifiers() & _Mod.ShiftModifier else way)
+        event.accept()
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        event.setAccepted(event.mimeData().hasFormat(NODE_TYPE_MIME))
+
+    def dragMoveEvent(self, event: QDragMoveEvent) -> None:
+        event.setAccepted(event.mimeData().hasFormat(NODE_TYPE_MIME))
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        kind = bytes(event.mimeData().data(NODE_TYPE_MIME).data()).decode()
+        at = self.mapToScene(event.position().toPoint())
+        event.acceptProposedAction()
+        self.setFocus()
+        self.add_requested.emit(kind, Place(snapped(at.x() - CARD / 2), snapped(at.y() - TITLE / 2)))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if self._fit_soon:
+            self.fit()
+
+    def drawBackground(self, painter: QPainter, rect: QRectF | QRect) -> None:
+        look, area = self._scene.look, QRectF(rect)
+        painter.fillRect(area, look.canvas)
+        step = float(DOTS)
+        while step * self.zoom < _CLOSEST_DOTS:
+            step *= 2
+        pen = QPen(look.dot, 2)
+        pen.setCosmetic(True)
+        painter.setPen(pen)
+        left, top = (step * math.floor(edge / step) for edge in (area.left(), area.top()))
+        row = QPolygonF([QPointF(left + step * i, top) for i in range(math.ceil(area.width() / step) + 2)])
+        for i in range(math.ceil(area.height() / step) + 2):
+            painter.drawPoints(row.translated(0, step * i))
+
+    def drawForeground(self, painter: QPainter, rect: QRectF | QRect) -> None:
+        if self._gesture is not None:
+            self._gesture.paint(painter)
+
+
+def _on(box: Rect | None, at: QPointF) -> bool:
+    return box is not None and QRectF(*box).contains(at)
+
+
+_HOW_TO: Final = "Tab goes through the nodes, Alt and arrows follow branches, Enter opens a node."

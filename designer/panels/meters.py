@@ -1,0 +1,177 @@
+"""The budget: four meters of what a run has used of its limits, and one sentence about them."""
+
+from typing import Final
+
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent
+from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+
+from designer import theme
+from designer.forms import Current, plain
+from designer.running import RunState
+from designer.workbench import Workbench
+from engine import DEFAULT_LIMITS, Limits, Trail
+
+WARN_AT: Final = 0.8
+"""From this share of its limit on a meter is amber."""
+
+_NAMES: Final = {
+    "nodeVisits": "Node visits",
+    "llmCalls": "LLM calls",
+    "elapsed": "Elapsed",
+    "contextTokens": "Context tokens",
+}
+_ENDED_BY: Final = {"nodeVisits": "nodeVisits", "llmCalls": "llmCalls", "elapsedTime": "elapsed"}
+"""The meter of each limit that can end a run."""
+_WORDS: Final = {"nodeVisits": "node visits", "llmCalls": "LLM calls", "elapsed": "time"}
+
+
+class Meter(QWidget):
+    """A value and its limit in numbers, and as a bar with a mark where it becomes amber."""
+
+    def __init__(self, name: str, words: str, unit: str = "") -> None:
+        super().__init__()
+        self.value, self.limit, self.ended = 0.0, 1.0, False
+        self._words, self._unit = words, unit
+        self.setObjectName(f"meter.{name}")
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.show_reading(0, 1)
+
+    @property
+    def share(self) -> float:
+        """The share of the limit that is used, from 0 to 1."""
+        return min(1.0, self.value / self.limit) if self.limit > 0 else float(self.value > 0)
+
+    @property
+    def tone(self) -> str:
+        """The token of its colour: accent, amber from 80 percent on, red when it ended the run."""
+        return "bad" if self.ended else "warn" if self.share >= WARN_AT else "accent"
+
+    def show_reading(self, value: float, limit: float, *, ended: bool = False) -> None:
+        """Show this value of this limit; ``ended`` when passing it ended the run."""
+        self.value, self.limit, self.ended = value, limit, ended
+        used = f"{_number(value)} of {_number(limit)}{self._unit}"
+        self.setAccessibleName(f"{self._words}: {used}{', this limit ended the run' if ended else ''}")
+        self.setToolTip(f"{self._words}: {used}")
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(160, 34)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(120, 34)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        tokens, painter = theme.tokens(), QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        line = QRectF(0, 0, self.width(), 20)
+        painter.setFont(theme.font(13))
+        painter.setPen(QColor(tokens.text))
+        painter.drawText(line, Qt.AlignmentFlag.AlignVCenter, self._words)
+        right = float(self.width())
+        for text, ink, bold in (
+            (f" / {_number(self.limit)}{self._unit}", tokens.secondary, False),
+            (_number(self.value), tokens.text if self.tone == "accent" else getattr(tokens, self.tone), True),
+        ):
+            face = theme.font(12, bold=bold, mono=True)
+            width = QFontMetrics(face).horizontalAdvance(text)
+            painter.setFont(face)
+            painter.setPen(QColor(ink))
+            painter.drawText(QRectF(right - width, 0, width + 1, 20), Qt.AlignmentFlag.AlignVCenter, text)
+            right -= width
+        bar = QRectF(0, 23, self.width(), 7)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(tokens.line))
+        painter.drawRoundedRect(bar, 3.5, 3.5)
+        if self.share > 0:
+            painter.setBrush(QColor(getattr(tokens, self.tone)))
+            painter.drawRoundedRect(QRectF(0, 23, max(7.0, self.width() * self.share), 7), 3.5, 3.5)
+        painter.fillRect(
+            QRectF(round(self.width() * WARN_AT), 23, 1, 7),
+            QColor(tokens.panel if self.share >= WARN_AT else tokens.text),
+        )
+        painter.end()
+
+
+class MetersPanel(QScrollArea):
+    """The meters of the run of the current document; before one, its limits."""
+
+    def __init__(self, workbench: Workbench) -> None:
+        super().__init__()
+        self.setObjectName("panel.meters")
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._workbench = workbench
+        self._current = Current(workbench, self)
+        self.meters = {
+            name: Meter(name, words, " s" if name == "elapsed" else "") for name, words in _NAMES.items()
+        }
+        self.sentence = plain(role="label", wrap=True)
+        self.sentence.setObjectName("meters.sentence")
+        page = QWidget()
+        layout = QVBoxLayout(page)
+        layout.setContentsMargins(12, 8, 12, 10)
+        layout.setSpacing(3)
+        for meter in self.meters.values():
+            layout.addWidget(meter)
+        layout.addSpacing(4)
+        layout.addWidget(self.sentence)
+        layout.addStretch(1)
+        self.setWidget(page)
+        self._current.drafted.connect(lambda _: self._refresh())
+        workbench.running.trail_changed.connect(lambda _: self._refresh())
+        workbench.running.state_changed.connect(lambda _: self._refresh())
+        self._current.announce()
+
+    def _refresh(self) -> None:
+        running, document = self._workbench.running, self._current.document
+        mine = document is not None and running.document is document and running.state is not RunState.IDLE
+        trail = running.trail if mine else Trail()
+        tree = document.draft.tree if document else None
+        limits = trail.limits if mine else DEFAULT_LIMITS.within(tree.budget if tree else None)
+        ended = _ENDED_BY.get(trail.result.exceeded or "") if trail.result else None
+        for name, (value, limit) in _readings(trail, limits).items():
+            self.meters[name].show_reading(value, limit, ended=name == ended)
+        self.sentence.setText(self._words(trail, limits, ended) if mine else self._before(document is not None))
+
+    def _before(self, there_is_a_tree: bool) -> str:
+        if not there_is_a_tree:
+            return "The meters show what a run uses of the tree's limits."
+        return "These are the limits of the next run. Change them in the Tree tab."
+
+    def _words(self, trail: Trail, limits: Limits, ended: str | None) -> str:
+        state = self._workbench.running.state
+        if ended is not None:
+            return f"The limit of {_WORDS[ended]} ended the run."
+        if trail.result is not None:
+            return "The run is over."
+        room = _room(trail, limits)
+        if state in {RunState.PAUSED, RunState.ASKING}:
+            return f"Paused: the clock is stopped. {room}"
+        if trail.passed:
+            return "The time limit was passed. This tree goes on all the same."
+        return room
+
+
+def _readings(trail: Trail, limits: Limits) -> dict[str, tuple[float, float]]:
+    used = trail.usage
+    return {
+        "nodeVisits": (used.node_visits, limits.node_visits),
+        "llmCalls": (used.llm_calls, limits.llm_calls),
+        "elapsed": (used.duration, limits.elapsed),
+        "contextTokens": (trail.context_tokens, limits.context_tokens),
+    }
+
+
+def _room(trail: Trail, limits: Limits) -> str:
+    calls = max(0, limits.llm_calls - trail.usage.llm_calls)
+    visits = max(0, limits.node_visits - trail.usage.node_visits)
+    return (
+        f"Room for {calls} more {'LLM call' if calls == 1 else 'LLM calls'} "
+        f"and {visits} node {'visit' if visits == 1 else 'visits'}."
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}" if isinstance(value, float) and value != int(value) else f"{int(value)}"

@@ -1,0 +1,234 @@
+"""The outline: the nodes as a tree from the start on, each once; the view for keyboard and screen reader."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final
+
+from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, QSignalBlocker, Qt
+from PySide6.QtGui import QColor, QKeyEvent, QStandardItem, QStandardItemModel
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QTreeView, QVBoxLayout, QWidget
+
+from designer import theme
+from designer.forms import Current, Empty, Pages, kind_name, kind_tone, node_title, small_icon
+from designer.running import RunState
+from designer.workbench import Workbench
+from engine import NODE_TYPES, NodeId, Tree
+
+_ID: Final = Qt.ItemDataRole.UserRole
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line: a node under the node that reaches it first, in the fewest steps from the start."""
+
+    node: NodeId
+    parent: NodeId | None
+    title: str
+    kind: str | None
+    shared: int
+    """How many branches lead here."""
+    reached: bool
+
+
+def outline_of(tree: Tree) -> tuple[Entry, ...]:
+    """Every node once, each after its parent; what the start does not reach comes last."""
+    incoming = Counter(target for node in tree.nodes.values() for target in node.targets.values())
+    entries: dict[NodeId, Entry] = {}
+    for root in (tree.start_node_id, *tree.nodes):
+        reached = root == tree.start_node_id
+        queue: list[tuple[NodeId, NodeId | None]] = [(root, None)]
+        for node_id, parent in queue:
+            node = tree.nodes.get(node_id)
+            if node is None or node_id in entries:
+                continue
+            title = node_title(node_id, node)
+            entries[node_id] = Entry(node_id, parent, title, node.type, incoming[node_id], reached)
+            targets = node.targets
+            ordered = [*(targets[b] for b in node.branches() if b in targets), *targets.values()]
+            queue.extend((target, node_id) for target in ordered)
+    return tuple(entries.values())
+
+
+class OutlinePanel(Pages):
+    """The lines of :func:`outline_of` with a filter; the selection is that of the document, both ways."""
+
+    def __init__(self, workbench: Workbench) -> None:
+        page = QWidget()
+        super().__init__(page, Empty("layout", "No nodes yet", ""))
+        self.setObjectName("panel.outline")
+        self._workbench = workbench
+        self._entries: tuple[Entry, ...] = ()
+        self._items: dict[NodeId, QStandardItem] = {}
+        self._marks: dict[NodeId, str] = {}
+        self._folded: set[NodeId] = set()
+        self.filter = QLineEdit()
+        self.filter.setObjectName("field.filter")
+        self.filter.setPlaceholderText("Filter nodes")
+        self.filter.setAccessibleName("Filter nodes")
+        self.filter.setClearButtonEnabled(True)
+        self.filter.textChanged.connect(lambda _: self._fill())
+        self._model = QStandardItemModel()
+        self.view = _View()
+        self.view.setModel(self._model)
+        self.view.setAccessibleName("Outline")
+        self.view.activated.connect(lambda index: workbench.show_place(index.siblingAtColumn(0).data(_ID), None))
+        self.view.collapsed.connect(lambda index: self._folded.add(index.data(_ID)))
+        self.view.expanded.connect(lambda index: self._folded.discard(index.data(_ID)))
+        layout = QVBoxLayout(page)
+        layout.setContentsMargins(0, 8, 0, 0)
+        layout.setSpacing(6)
+        row = QVBoxLayout()
+        row.setContentsMargins(10, 0, 10, 0)
+        row.addWidget(self.filter)
+        layout.addLayout(row)
+        layout.addWidget(self.view)
+        self._current = Current(workbench, self)
+        self._current.drafted.connect(lambda _: self._refresh())
+        self._current.selected.connect(self._show_selection)
+        workbench.running.trail_changed.connect(lambda _: self._show_marks())
+        workbench.running.state_changed.connect(lambda _: self._show_marks())
+        self.view.selectionModel().selectionChanged.connect(lambda *_: self._select())
+        theme.signals.changed.connect(self._recolour)
+        self._current.announce()
+
+    def _refresh(self) -> None:
+        draft = self._current.draft
+        entries = outline_of(draft.tree) if draft else ()
+        self.show_content(entries)
+        if draft is None:
+            self.empty.say("No tree is open", "Make a new tree or open one.")
+        elif not entries:
+            self.empty.say("No nodes yet", "Add one from the palette. A run starts at the first.")
+        if entries != self._entries:
+            self._entries = entries
+            self._fill()
+
+    def _fill(self) -> None:
+        wanted = self.filter.text().strip().casefold()
+        self._items, self._marks = {}, {}
+        with QSignalBlocker(self.view.selectionModel()), QSignalBlocker(self.view):
+            self._model.clear()
+            self._model.setColumnCount(2)
+            for entry in self._entries:
+                if wanted and wanted not in f"{entry.title}\n{entry.node}".casefold():
+                    continue
+                item, mark = _item(entry), QStandardItem()
+                mark.setEditable(False)
+                self._items[entry.node] = item
+                parent = None if wanted or entry.parent is None else self._items[entry.parent]
+                (self._model.invisibleRootItem() if parent is None else parent).appendRow([item, mark])
+            self.view.lay_out()
+            self.view.expandAll()
+            for node_id in self._folded & self._items.keys():
+                self.view.collapse(self._items[node_id].index())
+        self._show_marks()
+        if self._current.document is not None:
+            self._show_selection(self._current.document.selection)
+
+    def _show_marks(self) -> None:
+        running = self._workbench.running
+        document, trail = self._current.document, running.trail
+        marks: dict[NodeId, str] = {}
+        if document is not None and running.document is document:
+            marks = dict.fromkeys(trail.visits(), "✓")
+            at = running.stop.node if running.stop else trail.current
+            if at is not None and running.state is not RunState.ENDED:
+                marks[at] = "●"
+        for node_id in self._marks.keys() | marks.keys():
+            text = marks.get(node_id, "")
+            item = self._items.get(node_id)
+            if item is None or text == self._marks.get(node_id, ""):
+                continue
+            mark = self._model.itemFromIndex(item.index().siblingAtColumn(1))
+            mark.setText(text)
+            mark.setForeground(QColor(theme.tokens().accent))
+            words = {"✓": ", visited", "●": ", the run is here"}.get(text, "")
+            item.setData(f"{item.data(_ACCESSIBLE)}{words}", Qt.ItemDataRole.AccessibleTextRole)
+        self._marks = marks
+
+    def _show_selection(self, ids: frozenset[NodeId]) -> None:
+        model = self.view.selectionModel()
+        if ids & self._items.keys() == self._selected():
+            return
+        selection = QItemSelection()
+        for node_id in ids & self._items.keys():
+            index = self._items[node_id].index()
+            selection.select(index, index.siblingAtColumn(1))
+        with QSignalBlocker(model):
+            model.select(selection, QItemSelectionModel.SelectionFlag.ClearAndSelect)
+            if len(ids) == 1 and not selection.isEmpty():
+                (node_id,) = ids
+                index = self._items[node_id].index()
+                model.setCurrentIndex(index, QItemSelectionModel.SelectionFlag.NoUpdate)
+                self.view.scrollTo(index)
+        self.view.viewport().update()
+
+    def _selected(self) -> frozenset[NodeId]:
+        return frozenset(index.data(_ID) for index in self.view.selectionModel().selectedRows(0))
+
+    def _select(self) -> None:
+        document = self._current.document
+        if document is not None:
+            hidden = document.selection - self._items.keys()
+            document.select(self._selected() | hidden)
+
+    def _recolour(self, _tokens: object) -> None:
+        self._fill()
+
+
+_ACCESSIBLE: Final = Qt.ItemDataRole.UserRole + 1
+
+
+def _item(entry: Entry) -> QStandardItem:
+    name = entry.kind if entry.kind in NODE_TYPES else None
+    item = QStandardItem(
+        small_icon(name or "problem-error", kind_tone(entry.kind) if name else "bad"),
+        f"{entry.title}  ↗" if entry.shared > 1 else entry.title,
+    )
+    item.setEditable(False)
+    item.setData(entry.node, _ID)
+    shared = f"reached by {entry.shared} branches" if entry.shared > 1 else ""
+    lost = "" if entry.reached else "not reached from the start"
+    words = ", ".join(filter(None, (entry.title, kind_name(entry.kind), shared, lost)))
+    item.setData(words, _ACCESSIBLE)
+    item.setData(words, Qt.ItemDataRole.AccessibleTextRole)
+    hints = "\n".join(filter(None, (entry.node, shared.capitalize(), lost.capitalize())))
+    # A tooltip that looks like markup would be read as such.
+    item.setToolTip(f"<p style='white-space:pre'>{_escaped(hints)}</p>")
+    if not entry.reached:
+        item.setForeground(QColor(theme.tokens().secondary))
+    return item
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+class _View(QTreeView):
+    def __init__(self) -> None:
+        super().__init__()
+        self.setHeaderHidden(True)
+        self.setIndentation(14)
+        self.setUniformRowHeights(True)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setExpandsOnDoubleClick(False)
+        self.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self.header().setStretchLastSection(False)
+        self.header().setMinimumSectionSize(20)
+
+    def lay_out(self) -> None:
+        """Give the names the room that the marks leave; the model has columns only once it is filled."""
+        if self.model().columnCount() == 2:
+            self.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+            self.header().setSectionResizeMode(1, QHeaderView.ResizeMode.Fixed)
+            self.header().resizeSection(1, 30)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        # Space stays with the window; in a tree it would only unselect.
+        if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
+            index: QModelIndex = self.currentIndex()
+            if index.isValid():
+                self.activated.emit(index)
+            return
+        super().keyPressEvent(event)

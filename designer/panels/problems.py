@@ -1,0 +1,52 @@
+"""The problems panel: everything the checks say of the current tree; a click leads to the field."""
+
+from typing import Final
+
+from designer.forms import Column, Current, Empty, Pages, Table, label_of, node_title
+from designer.workbench import Workbench
+from engine import Problem
+
+_RANK: Final = {"error": 0, "warning": 1, "info": 2}
+_ICONS: Final = {
+    "error": ("problem-error", "bad"),
+    "warning": ("problem-warning", "warn"),
+    "info": ("problem-info", "secondary"),
+}
+_FIELDS: Final = {"transitions": "Where it leads", "answers": "Answers"}
+
+
+class ProblemsPanel(Pages):
+    """Errors first. The title says how many there are."""
+
+    def __init__(self, workbench: Workbench) -> None:
+        columns = (
+            Column[Problem]("Problem", lambda p: p.message, icon=lambda p: _ICONS[p.severity]),
+            Column[Problem]("Node", self._node, width=170, tone=lambda _: "secondary"),
+            Column[Problem]("Field", self._field, width=130, tone=lambda _: "secondary"),
+        )
+        self.table = Table(columns, "Problems")
+        super().__init__(self.table, Empty("check", "", ""))
+        self.setObjectName("panel.problems")
+        self.table.opened.connect(lambda problem: workbench.show_place(problem.node, problem.field))
+        self._current = Current(workbench, self)
+        self._current.checked.connect(lambda _: self._refresh())
+        self._current.announce()
+
+    def _refresh(self) -> None:
+        problems = sorted(self._current.problems, key=lambda p: _RANK[p.severity])
+        self.table.show_rows(problems)
+        self.show_content(problems)
+        if self._current.document is None:
+            self.empty.say("No tree is open", "The problems of an open tree are listed here while you edit.")
+        else:
+            self.empty.say("Nothing wrong", "Ready to run or export.")
+        self.setWindowTitle(f"Problems {len(problems)}" if problems else "Problems")
+
+    def _node(self, problem: Problem) -> str:
+        draft = self._current.draft
+        if problem.node is None:
+            return "The tree"
+        return node_title(problem.node, draft.tree.nodes.get(problem.node) if draft else None)
+
+    def _field(self, problem: Problem) -> str:
+        return _FIELDS.get(problem.field or "") or label_of(problem.field or "")
