@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import sys
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -74,9 +75,9 @@ def main(path: Path | None = None) -> int:
 
 
 async def _session(path: Path | None) -> None:
-    closed = asyncio.get_running_loop().create_future()
+    closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     window = create(path)
-    window.closed.connect(lambda: closed.done() or closed.set_result(None))
+    window.closed.connect(partial(closed.set_result, None))
     _report_to(window)
     window.show()
     await closed

@@ -9,7 +9,6 @@ from PySide6.QtGui import QColor, QTextCursor
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
-    QLabel,
     QPlainTextEdit,
     QPushButton,
     QTextEdit,
@@ -18,6 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from designer import theme
+from designer.forms import plain
 from engine import Problem
 
 _CARDS: Final = (
@@ -48,13 +48,13 @@ class StartPage(QWidget):
             card.clicked.connect(signals[id_])
             self._icons[card] = "classify" if id_ == "sample" else id_
             row.addWidget(card)
-        heading = QLabel("What shall be decided?", objectName="heading")
-        words = QLabel("Draw the questions, check that every path ends, and watch it run.", objectName="secondary")
+        heading = plain("What shall be decided?", role="title")
+        promise = plain("Draw the questions, check that every path ends, and watch it run.", role="label")
         column = QVBoxLayout(self)
         column.setSpacing(12)
         column.addStretch(2)
         column.addWidget(heading, 0, Qt.AlignmentFlag.AlignHCenter)
-        column.addWidget(words, 0, Qt.AlignmentFlag.AlignHCenter)
+        column.addWidget(promise, 0, Qt.AlignmentFlag.AlignHCenter)
         column.addSpacing(16)
         centred = QHBoxLayout()
         centred.addStretch(1)
@@ -83,8 +83,8 @@ class _Card(QPushButton):
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 52, 16, 14)
         column.setSpacing(4)
-        for text, name in ((title, "cardTitle"), (words, "secondary")):
-            label = QLabel(text, objectName=name, wordWrap=True)
+        for text, role in ((title, "title"), (words, "label")):
+            label = plain(text, role=role, wrap=True)
             label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
             column.addWidget(label)
         column.addStretch(1)
@@ -96,11 +96,14 @@ class TextPage(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("page.text")
-        self._banner = QLabel(objectName="page.text.problems", textFormat=Qt.TextFormat.PlainText, wordWrap=True)
-        self._text = QPlainTextEdit(objectName="page.text.text", readOnly=True)
+        self._banner = plain(wrap=True)
+        self._banner.setObjectName("page.text.problems")
+        self._text = QPlainTextEdit(readOnly=True)
+        self._text.setObjectName("page.text.text")
         self._text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self._text.setAccessibleName("Text of the file")
-        frame = QFrame(objectName="banner")
+        frame = QFrame()
+        frame.setObjectName("banner")
         inside = QVBoxLayout(frame)
         inside.addWidget(self._banner)
         column = QVBoxLayout(self)
@@ -128,6 +131,6 @@ class TextPage(QWidget):
         cursor = QTextCursor(self._text.document().findBlockByNumber(line - 1))
         mark.cursor = cursor
         mark.format.setBackground(QColor(theme.tokens().wash))
-        mark.format.setProperty(mark.format.Property.FullWidthSelection, True)  # noqa: FBT003
+        mark.format.setProperty(mark.format.Property.FullWidthSelection, True)
         self._text.setTextCursor(cursor)
         return mark

@@ -177,7 +177,9 @@ class RunController(QObject):
         self._run = session.start(
             document.draft.tree, inputs, observers=[self._observe], stops_inside=["beforeAttempt"]
         )
-        self._driving = launch(self._drive(self._run, frozenset(inputs.pins.answers) | frozenset(inputs.pins.replies)))
+        self._driving = launch(
+            self._drive(self._run, frozenset(inputs.pins.answers) | frozenset(inputs.pins.replies))
+        )
 
     async def _drive(self, run: Run, pinned: frozenset[NodeId]) -> None:
         self._set_state(RunState.RUNNING)

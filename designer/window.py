@@ -1,8 +1,9 @@
 """The main window: docks, menus, toolbar and the commands behind them; the work is done elsewhere."""
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from PySide6.QtCore import QByteArray, QEvent, QSettings, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
@@ -10,14 +11,13 @@ from PySide6.QtWidgets import (
     QApplication,
     QComboBox,
     QDockWidget,
-    QLabel,
     QMainWindow,
     QMenu,
     QSizePolicy,
     QStackedWidget,
     QTabBar,
-    QToolBar,
     QTabWidget,
+    QToolBar,
     QVBoxLayout,
     QWidget,
 )
@@ -31,13 +31,18 @@ from designer.canvas.view import CanvasView
 from designer.document import edits, files, layout, rules
 from designer.document.document import Document
 from designer.document.draft import Draft, Place
-from designer.panels import PANELS, Panel
+from designer.forms import plain
 from designer.pages import StartPage, TextPage
+from designer.panels import PANELS, Panel
+from designer.panels.inspector import Inspector
+from designer.panels.palette import PalettePanel
 from designer.running import RunState
 from designer.settings import Settings
 from designer.tasks import launch
 from designer.workbench import Workbench
 from engine import NodeId, Trail, Tree, TreeInvalid, runnable, write_tree
+
+_Widget = TypeVar("_Widget", bound=QWidget)
 
 SAMPLE: Final = "samples/ssvc-deployer/tree.json"
 STATE_VERSION: Final = 1
@@ -106,11 +111,12 @@ class MainWindow(QMainWindow):
         self.canvas = CanvasView(may_connect=self._may_connect, parent=self)
         self.text_page = TextPage()
         self.start_page = StartPage()
-        self._tabs = QTabBar(objectName="documents", documentMode=True, drawBase=False, tabsClosable=True)
-        self._pages = QStackedWidget(objectName="pages")
-        self._title = QLabel(objectName="document.title", textFormat=Qt.TextFormat.PlainText)
-        self._answers = QComboBox(objectName="answers", toolTip="Where the answers of the next run come from")
-        self._message = QLabel(objectName="message", textFormat=Qt.TextFormat.PlainText)
+        self._tabs = _named("documents", QTabBar(documentMode=True, drawBase=False, tabsClosable=True))
+        self._pages = _named("pages", QStackedWidget())
+        self._title = _named("document.title", plain())
+        self._answers = _named("answers", QComboBox())
+        self._answers.setToolTip("Where the answers of the next run come from")
+        self._message = _named("message", plain())
         self.panels: dict[str, QWidget] = {}
         self.docks: dict[str, QDockWidget] = {}
         self._closing = False
@@ -126,7 +132,7 @@ class MainWindow(QMainWindow):
 
     # -- fronts ---------------------------------------------------------------------------------------
 
-    def run_command(self, id: str) -> bool:  # noqa: A002 - what a command has
+    def run_command(self, id: str) -> bool:
         """Run a command by its id; False, with the reason in the status bar, when it may not be run now."""
         return self.commands.run(id)
 
@@ -136,11 +142,13 @@ class MainWindow(QMainWindow):
 
     def open_path(self, path: Path) -> None:
         """Open a file, or show its text and what is wrong with it."""
-        already = next((d for d in self.workbench.documents if d.path and d.path.resolve() == path.resolve()), None)
+        already = next(
+            (d for d in self.workbench.documents if d.path and d.path.resolve() == path.resolve()), None
+        )
         if already is not None:
             self.workbench.show_document(already)
             return
-        opened = Document.open(path)
+        opened = Document.open(path, card_size)
         if isinstance(opened, files.Unreadable):
             self.workbench.show_document(None)
             self.text_page.show_text(opened.path, opened.text, opened.problems)
@@ -191,13 +199,15 @@ class MainWindow(QMainWindow):
             self._show_place(first.node, first.field)
             self.tell(f"Not exported. {first.message}")
             return
-        launch(self._export(write_tree(tree), "Export tree", _stem(document) + ".export.json", "JSON (*.json)"))
+        launch(
+            self._export(write_tree(tree), "Export tree", _stem(document) + ".export.json", "JSON (*.json)")
+        )
 
     @command("file.export-picture", "Export &picture…", when=_no_document)
     def export_picture(self) -> None:
         """Write the whole canvas as a PNG."""
         document = self._document()
-        picture = render_png(document.draft, self.canvas.scene_.overlay, tokens=theme.tokens())
+        picture = render_png(document.draft, self.canvas.scene().overlay, tokens=theme.tokens())
         launch(self._export(picture, "Export picture", _stem(document) + ".png", "PNG (*.png)"))
 
     @command("file.close", "&Close", ["Ctrl+W"], when=_no_document)
@@ -221,7 +231,12 @@ class MainWindow(QMainWindow):
         self._document().redo()
 
     @command(
-        "edit.delete", "&Delete", ["Delete", "Backspace"], when=_nothing_selected, scope="canvas", icon="delete"
+        "edit.delete",
+        "&Delete",
+        ["Delete", "Backspace"],
+        when=_nothing_selected,
+        scope="canvas",
+        icon="delete",
     )
     def delete(self) -> None:
         """Remove the selected nodes and the transitions that led to them."""
@@ -253,12 +268,16 @@ class MainWindow(QMainWindow):
         else:
             self.workbench.running.start(self._document())
 
-    @command("run.step", "&Step", ["F10"], when=_not_startable, icon="step", tip="Execute one node, then pause")
+    @command(
+        "run.step", "&Step", ["F10"], when=_not_startable, icon="step", tip="Execute one node, then pause"
+    )
     def run_step(self) -> None:
         """Execute one node."""
         self.workbench.running.step(self._document())
 
-    @command("run.pause", "&Pause", ["F6"], when=_not_pausable, icon="pause", tip="Pause before the next node")
+    @command(
+        "run.pause", "&Pause", ["F6"], when=_not_pausable, icon="pause", tip="Pause before the next node"
+    )
     def run_pause(self) -> None:
         """Pause before the next node."""
         self.workbench.running.pause()
@@ -281,7 +300,7 @@ class MainWindow(QMainWindow):
     @command("view.actual-size", "&100 %", ["Ctrl+0"], when=_no_document)
     def actual_size(self) -> None:
         """Show cards at their own size."""
-        self.canvas.set_zoom(1.0)
+        self.canvas.zoom_reset()
 
     @command("view.zoom-in", "Zoom &in", ["Ctrl++", "Ctrl+="], when=_no_document, icon="zoom-in")
     def zoom_in(self) -> None:
@@ -318,7 +337,7 @@ class MainWindow(QMainWindow):
     def _place_pages(self) -> None:
         for page in (self.start_page, self.text_page, self.canvas):
             self._pages.addWidget(page)
-        centre = QWidget(objectName="centre")
+        centre = _named("centre", QWidget())
         column = QVBoxLayout(centre)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
@@ -347,7 +366,7 @@ class MainWindow(QMainWindow):
         self.resizeDocks([first["bottom"]], [250], Qt.Orientation.Vertical)
 
     def _dock(self, panel: Panel) -> QDockWidget:
-        dock = QDockWidget(panel.title, self, objectName=f"dock.{panel.id}")
+        dock = _named(f"dock.{panel.id}", QDockWidget(panel.title, self))
         widget = panel.make(self.workbench)
         dock.setWidget(widget)
         self.panels[panel.id], self.docks[panel.id] = widget, dock
@@ -355,15 +374,17 @@ class MainWindow(QMainWindow):
         return dock
 
     def _place_toolbar(self) -> None:
-        bar = QToolBar("Main", self, objectName="toolbar", movable=False, floatable=False)
+        bar = _named("toolbar", QToolBar("Toolbar", self, movable=False, floatable=False))
         bar.toggleViewAction().setVisible(False)
         bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.addToolBar(bar)
-        bar.addWidget(QLabel("Treewright", objectName="brand"))
+        bar.addWidget(_named("brand", plain("Treewright", role="title")))
         bar.addSeparator()
         bar.addWidget(self._title)
         bar.addSeparator()
-        self.commands.fill(bar, ["edit.undo", "edit.redo", "", "run.start", "run.step", "run.pause", "run.stop"])
+        self.commands.fill(
+            bar, ["edit.undo", "edit.redo", "", "run.start", "run.step", "run.pause", "run.stop"]
+        )
         for id_ in ("edit.undo", "edit.redo"):
             bar.widgetForAction(self.commands[id_]).setProperty("iconOnly", True)
         bar.widgetForAction(self.commands["run.start"]).setProperty("primary", True)
@@ -384,7 +405,9 @@ class MainWindow(QMainWindow):
         )
         self.commands.fill(file, ["", "file.close", "file.quit"])
         edit = self.menuBar().addMenu("&Edit")
-        self.commands.fill(edit, ["edit.undo", "edit.redo", "", "edit.delete", "edit.select-all", "", "edit.layout"])
+        self.commands.fill(
+            edit, ["edit.undo", "edit.redo", "", "edit.delete", "edit.select-all", "", "edit.layout"]
+        )
         view = self.menuBar().addMenu("&View")
         self.commands.fill(view, ["view.fit", "view.fit-selection", "view.actual-size", "view.zoom-in"])
         self.commands.fill(view, ["view.zoom-out", ""])
@@ -393,6 +416,9 @@ class MainWindow(QMainWindow):
         self.commands.fill(view, ["view.reset"])
         run = self.menuBar().addMenu("&Run")
         self.commands.fill(run, ["run.start", "run.step", "run.pause", "run.stop"])
+
+    def _panel(self, kind: type[_Widget]) -> _Widget:
+        return next(panel for panel in self.panels.values() if isinstance(panel, kind))
 
     def _fill_panels_menu(self, menu: QMenu) -> None:
         for dock in self.docks.values():
@@ -404,18 +430,20 @@ class MainWindow(QMainWindow):
         bench.documents_changed.connect(self._list_documents)
         bench.cases_changed.connect(self._list_cases)
         bench.place_requested.connect(self._show_place)
+        bench.trouble.connect(self.tell)
         bench.running.trail_changed.connect(self._show_trail)
         bench.running.state_changed.connect(self._show_state)
         canvas.move_requested.connect(self._move)
         canvas.connect_requested.connect(self._connect_nodes)
         canvas.selection_requested.connect(self._select)
+        canvas.disconnect_requested.connect(self._disconnect_nodes)
         canvas.delete_requested.connect(lambda: self.run_command("edit.delete"))
         canvas.open_requested.connect(lambda node: self._show_place(node, None))
         canvas.add_requested.connect(self._add_node)
         self.start_page.new_requested.connect(lambda: self.run_command("file.new"))
         self.start_page.open_requested.connect(lambda: self.run_command("file.open"))
         self.start_page.sample_requested.connect(lambda: self.run_command("file.open-sample"))
-        self.panels["palette"].add_requested.connect(self._add_in_view)
+        self._panel(PalettePanel).add_requested.connect(self._add_in_view)
         self._tabs.currentChanged.connect(self._tab_chosen)
         self._tabs.tabCloseRequested.connect(self._tab_closed)
         self._answers.activated.connect(self._answers_chosen)
@@ -481,8 +509,7 @@ class MainWindow(QMainWindow):
             return
         overlay = self._overlay(document)
         self.canvas.show_draft(document.draft, overlay, document.selection)
-        steps = [(visit.node, visit.branch) for visit in trail.path]
-        self.canvas.set_breadcrumb(steps, overlay.current)
+        self.canvas.set_breadcrumb(_breadcrumb(trail, overlay.current))
 
     def _show_state(self, state: RunState) -> None:
         running = self.workbench.running
@@ -510,7 +537,7 @@ class MainWindow(QMainWindow):
             self.canvas.reveal(node)
         self.docks["inspector"].show()
         self.docks["inspector"].raise_()
-        self.panels["inspector"].focus_field(node, field)
+        self._panel(Inspector).focus_field(node, field)
 
     def _list_documents(self) -> None:
         self._tabs.blockSignals(True)
@@ -538,7 +565,7 @@ class MainWindow(QMainWindow):
     def _list_recent(self) -> None:
         self._recent.clear()
         for path in self.workbench.settings.recent_files:
-            self._recent.addAction(str(path).replace("&", "&&"), lambda path=path: self.open_path(path))
+            self._recent.addAction(str(path).replace("&", "&&"), partial(self.open_path, path))
         if self._recent.isEmpty():
             self._recent.addAction("No files yet").setEnabled(False)
 
@@ -560,6 +587,9 @@ class MainWindow(QMainWindow):
 
     def _connect_nodes(self, source: NodeId, branch: str, target: NodeId) -> None:
         self._document().edit(f"Connect {branch}", lambda draft: edits.connect(draft, source, branch, target))
+
+    def _disconnect_nodes(self, source: NodeId, branch: str) -> None:
+        self._document().edit(f"Disconnect {branch}", lambda draft: edits.disconnect(draft, source, branch))
 
     def _select(self, ids: Iterable[NodeId]) -> None:
         self._document().select(ids)
@@ -609,7 +639,9 @@ class MainWindow(QMainWindow):
         try:
             document.save(path)
         except files.ChangedOutside as changed:
-            if not await dialogs.ask(self, "Changed outside", f"{changed} Overwrite it?", ("Overwrite", "Cancel")):
+            if not await dialogs.ask(
+                self, "Changed outside", f"{changed} Overwrite it?", ("Overwrite", "Cancel")
+            ):
                 return False
             document.save(path, force=True)
         except files.SaveFailed as failed:
@@ -625,7 +657,7 @@ class MainWindow(QMainWindow):
         if path is None:
             return
         try:
-            files.write_file(path, data)
+            files.save_bytes(path, data)
         except files.SaveFailed as failed:
             await dialogs.ask(self, "Not exported", str(failed), ("OK",))
             return
@@ -684,6 +716,18 @@ class MainWindow(QMainWindow):
             if url.isLocalFile():
                 self.open_path(Path(url.toLocalFile()))
         event.acceptProposedAction()
+
+
+def _named(name: str, widget: _Widget) -> _Widget:
+    widget.setObjectName(name)
+    return widget
+
+
+def _breadcrumb(trail: Trail, current: NodeId | None) -> list[tuple[str, bool]]:
+    steps = [
+        (text, i == 1) for visit in trail.path for i, text in enumerate((visit.node, visit.branch)) if text
+    ]
+    return [*steps, (current, False)] if current is not None and trail.result is None else steps
 
 
 def _stem(document: Document) -> str:

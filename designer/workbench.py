@@ -7,7 +7,7 @@ from typing import Final
 from PySide6.QtCore import QObject, Signal
 
 from designer.document.document import Document
-from designer.running import RunController
+from designer.running import RunController, RunState
 from designer.settings import Settings, data_folder
 from engine import (
     Catalog,
@@ -24,7 +24,6 @@ from engine import (
     standard_catalog,
 )
 from engine.evaluate import Case, find_cases, inputs_of, read_cases
-from engine.records import JsonlSink
 
 RECORDS: Final = "decisions.jsonl"
 
@@ -41,6 +40,8 @@ class Workbench(QObject):
     """The cases of the current document, a tuple."""
     stored = Signal()
     """A transcript or a record was written."""
+    trouble = Signal(object)
+    """One sentence about something that went wrong and does not stop the work."""
 
     def __init__(self, settings: Settings, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -52,13 +53,14 @@ class Workbench(QObject):
         self.transcripts_folder: Path = settings.transcripts_folder or data_folder() / "transcripts"
         self.records_path: Path = settings.records_path or data_folder() / RECORDS
         self.running = RunController(self._prepare, self)
-        self.running.trail_changed.connect(self._note_ending)
+        self._sink: JsonlSink | None = None
+        self.running.state_changed.connect(self._note_state)
 
     def add(self, document: Document) -> None:
         """Open a document and make it the current one."""
         self.documents = (*self.documents, document)
         document.setParent(self)
-        document.catalog = self._catalog(document)[0]
+        document.catalog = self._catalog(document)
         self.documents_changed.emit()
         self.show_document(document)
 
@@ -104,7 +106,7 @@ class Workbench(QObject):
         """Agree, from now on, to run the Python code of this folder's project."""
         self.change_settings(trusted_folders=(*self.settings.trusted_folders, folder))
         for document in self.documents:
-            document.catalog = self._catalog(document)[0]
+            document.catalog = self._catalog(document)
 
     def change_settings(self, **changes: object) -> None:
         """Change preferences and store them."""
@@ -115,32 +117,49 @@ class Workbench(QObject):
         folder = document.path.resolve().parent if document.path else None
         try:
             return (load_project(folder) if folder else Project()), folder
-        except ProjectError:
+        except ProjectError as error:
+            self.trouble.emit(str(error))
             return Project(), folder
 
-    def _catalog(self, document: Document) -> tuple[Catalog, str | None]:
+    def _catalog(self, document: Document) -> Catalog:
         project, folder = self._project(document)
         if folder is None:
-            return standard_catalog(), None
-        trusted = folder in self.settings.trusted_folders
+            return standard_catalog()
         try:
-            return catalog_of(project, folder, trusted=trusted), None
+            return catalog_of(project, folder, trusted=folder in self.settings.trusted_folders)
         except CatalogError as error:
-            return catalog_of(project, folder, trusted=False), str(error)
+            self.trouble.emit(str(error))
+            return catalog_of(project, folder, trusted=False)
 
-    def _prepare(self, document: Document, case: Case | None, decider: PersonDecider) -> tuple[Session, Inputs]:
+    def _prepare(
+        self, document: Document, case: Case | None, decider: PersonDecider
+    ) -> tuple[Session, Inputs]:
         session = Session(
             decider=decider,
             catalog=document.catalog,
             transcript=TranscriptOptions(directory=self.transcripts_folder),
-            records=self._sink,
+            records=self._open_records(),
         )
         inputs = inputs_of(case) if case else Inputs()
         defaults = self._project(document)[0].parameters
         return session, replace(inputs, parameters={**defaults, **inputs.parameters})
 
-    def _note_ending(self, trail: object) -> None:
-        if self.running.trail.result is not None:
+    def _open_records(self) -> JsonlSink | None:
+        self._close_records()
+        try:
+            self.records_path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._sink = JsonlSink(self.records_path)
+        except OSError as error:
+            # A run must not depend on a place to record it; the person is told, and the run goes on.
+            self.trouble.emit(f"Decisions are not recorded: {error.strerror}.")
+        return self._sink
+
+    def _close_records(self) -> None:
+        if self._sink is not None:
+            self._sink.close()
+            self._sink = None
+
+    def _note_state(self, state: object) -> None:
+        if state is RunState.ENDED:
+            self._close_records()
             self.stored.emit()
-
-

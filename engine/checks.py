@@ -7,7 +7,7 @@ is told once: what only follows from another problem is left out.
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from pydantic import ValidationError
 
@@ -24,6 +24,7 @@ from engine.tree import (
     ClassifyNode,
     ConditionNode,
     Member,
+    Node,
     NodeId,
     OpaqueNode,
     TerminalNode,
@@ -90,17 +91,6 @@ def fix(tree: Tree, problem: Problem) -> Tree | None:
     )
 
 
-_Nodes: TypeAlias = Mapping[NodeId, AnyNode]
-
-
-# Two places of the graph that are no nodes; a file cannot name a node so, for control characters are refused.
-_END: Final = "\x00after a terminal, and after a node with branches still to be drawn"
-_LOST: Final = "\x00where branches lead whose target cannot be known"
-
-_Shape: TypeAlias = tuple[object, frozenset[str]]
-"""What the rules about the whole tree know of one node, and the places its branches lead to."""
-
-
 class Checker:
     """Checks a tree again and again while it is edited, at the cost of what changed.
 
@@ -114,43 +104,68 @@ class Checker:
 
     def update(self, before: Tree | None, after: Tree) -> tuple[Problem, ...]:
         """Every problem of ``after``. Quick when ``before`` is the tree of the last update."""
-        if before is None or before is not self._tree:
-            self._forget()
-        known, self._tree = self._tree, after
+        if before is not self._kept.tree:
+            self._kept = _Kept()
+        kept, known = self._kept, self._kept.tree
         with collector_paused():
             reshaped = after.nodes is not known.nodes and self._look_again(known.nodes, after.nodes)
             if reshaped or (known.start_node_id, known.budget) != (after.start_node_id, after.budget):
-                self._of_graph = tuple(_graph_problems(after, self._graph))
-        of_nodes = (problem for node_id in after.nodes for problem in self._of_node.get(node_id, ()))
-        return (*_document_problems(after), *of_nodes, *self._of_graph)
+                kept.of_graph = tuple(_graph_problems(after, kept.graph))
+        kept.tree = after
+        of_nodes = (problem for node_id in after.nodes for problem in kept.of_node[node_id])
+        return (*_document_problems(after), *of_nodes, *kept.of_graph)
 
-    def _look_again(self, old: _Nodes, new: _Nodes) -> bool:
+    def _look_again(self, old: "_Nodes", new: "_Nodes") -> bool:
         """Bring what is kept of the nodes up to date; whether the shape of the tree is another one."""
+        graph, kept = self._kept.graph, self._kept
         gone = [node_id for node_id in old if node_id not in new]
         changed = {node_id for node_id, node in new.items() if old.get(node_id) is not node}
-        moved = [*gone, *(node_id for node_id in changed if node_id not in old)]
-        if self._shapes:
-            # Who points at a node that came or went has gained or lost a target.
-            changed.update(
-                *(self._graph.predecessors(node_id) for node_id in moved if node_id in self._graph)
-            )
+        if old:
+            # Who points at a node that came or went has lost or gained a target.
+            moved = (*gone, *(node_id for node_id in changed if node_id not in old))
+            changed.update(*(list(graph.predecessors(node_id)) for node_id in moved if node_id in graph))
         shapes: dict[NodeId, _Shape] = {}
         for node_id, node in new.items():
             if node_id in changed:
-                self._of_node[node_id] = tuple(_node_problems(node_id, node, new, self._catalog))
+                kept.of_node[node_id] = tuple(_node_problems(node_id, node, new, self._catalog))
                 shape = _shape(node, new)
-                if shape != self._shapes.get(node_id):
+                if shape != kept.shapes.get(node_id):
                     shapes[node_id] = shape
-        stale = [node_id for node_id in (*gone, *shapes) if node_id in self._shapes]
-        self._graph.remove_edges_from([edge for node_id in stale for edge in self._graph.out_edges(node_id)])
-        self._graph.add_nodes_from(shapes)
-        self._graph.add_edges_from(
-            (node_id, place) for node_id, shape in shapes.items() for place in shape[1]
-        )
-        self._shapes |= shapes
+        stale = [node_id for node_id in (*gone, *shapes) if node_id in kept.shapes]
+        graph.remove_edges_from([edge for node_id in stale for edge in graph.out_edges(node_id)])
+        graph.add_nodes_from(shapes)
+        graph.add_edges_from((node_id, place) for node_id, shape in shapes.items() for place in shape[1])
+        kept.shapes |= shapes
         for node_id in gone:
-            del self._shapes[node_id], self._of_node[node_id]
+            del kept.shapes[node_id], kept.of_node[node_id]
         return bool(shapes or gone) or [*old] != [*new]
+
+
+_Nodes: TypeAlias = Mapping[NodeId, AnyNode]
+
+# Two places of the graph that are no nodes; a file cannot name a node so, for control characters are refused.
+_END: Final = "\x00after a terminal, and after a node with branches still to be drawn"
+_LOST: Final = "\x00where branches lead whose target cannot be known"
+
+_Shape: TypeAlias = tuple[object, frozenset[str]]
+"""What the rules about the whole tree know of one node, and the places its branches lead to."""
+
+
+def _empty_graph() -> "DiGraph[str]":
+    from networkx import DiGraph
+
+    return DiGraph([(_LOST, _END)])
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What a checker knows of the tree it saw last."""
+
+    tree: Tree = field(default_factory=Tree)
+    graph: "DiGraph[str]" = field(default_factory=_empty_graph)
+    shapes: dict[NodeId, _Shape] = field(default_factory=dict)
+    of_node: dict[NodeId, tuple[Problem, ...]] = field(default_factory=dict)
+    of_graph: tuple[Problem, ...] = ()
 
 
 def _shape(node: AnyNode, nodes: _Nodes) -> _Shape:
@@ -171,34 +186,37 @@ def _shape(node: AnyNode, nodes: _Nodes) -> _Shape:
 
 
 def _document_problems(tree: Tree) -> Iterator[Problem]:
-    if not tree.tree_id.strip():
-        yield problem_at("tree-id-missing", "error", "Decision tree must have a non-empty treeId.", "treeId")
-    if tree.version <= 0:
-        yield problem_at(
-            "version-invalid", "error", "Decision tree version must be greater than zero.", "version"
-        )
-    if not tree.start_node_id.strip():
-        yield problem_at(
-            "start-missing", "error", "Decision tree must have a non-empty startNodeId.", "startNodeId"
-        )
-    for name in ("name", "description"):
-        text = getattr(tree, name)
-        if text is not None and not text.strip():
-            yield problem_at(
-                f"{name}-blank", "error", f"Decision tree {name} must not be whitespace-only.", name
-            )
+    wrong = (
+        (_blank(tree.tree_id), "tree-id-missing", "must have a non-empty treeId", "treeId"),
+        (tree.version <= 0, "version-invalid", "version must be greater than zero", "version"),
+        (_blank(tree.start_node_id), "start-missing", "must have a non-empty startNodeId", "startNodeId"),
+        (_blank(tree.name), "name-blank", "name must not be whitespace-only", "name"),
+        (
+            _blank(tree.description),
+            "description-blank",
+            "description must not be whitespace-only",
+            "description",
+        ),
+    )
+    for is_wrong, code, rule, name in wrong:
+        if is_wrong:
+            yield problem_at(code, "error", f"Decision tree {rule}.", name)
     yield from _budget_problems(tree)
     if not tree.nodes:
         yield problem_at("nodes-empty", "error", "Decision tree must contain at least one node.", "nodes")
-    for node_id in tree.nodes:
-        if not node_id.strip():
-            yield problem_at(
-                "node-id-blank", "error", "Decision tree node IDs must be non-empty.", "nodes", node_id
-            )
-    if tree.nodes and tree.start_node_id.strip() and tree.start_node_id not in tree.nodes:
+    for node_id in filter(_blank, tree.nodes):
+        yield problem_at(
+            "node-id-blank", "error", "Decision tree node IDs must be non-empty.", "nodes", node_id
+        )
+    if tree.nodes and not _blank(tree.start_node_id) and tree.start_node_id not in tree.nodes:
         message = f"Start node '{tree.start_node_id}' does not exist."
         yield problem_at("start-unknown", "error", message, "startNodeId")
     yield from _unknown_members(tree, "The tree")
+
+
+def _blank(text: str | None) -> bool:
+    """Whether a text is there and says nothing."""
+    return text is not None and not text.strip()
 
 
 def _budget_problems(tree: Tree) -> Iterator[Problem]:
@@ -244,15 +262,7 @@ def _node_problems(node_id: NodeId, node: AnyNode, nodes: _Nodes, catalog: Catal
         return
     if node.unknown_members:
         yield from _foreign_members(node_id, node)
-    name, json_name = _REQUIRED[type(node)]
-    if not (getattr(node, name) or "").strip():
-        message = f"{node.type.capitalize()} node '{node_id}' must specify {json_name}."
-        yield problem_at(f"{name.replace('_', '-')}-missing", "error", message, "nodes", node_id, json_name)
-    for name in ("name", "description"):
-        text: str | None = getattr(node, name)
-        if text is not None and not text.strip():
-            message = f"Node '{node_id}' {name} must not be whitespace-only."
-            yield problem_at(f"node-{name}-blank", "error", message, "nodes", node_id, name)
+    yield from _text_problems(node_id, node)
     match node:
         case ClassifyNode():
             yield from _answer_problems(node_id, node)
@@ -267,48 +277,54 @@ def _node_problems(node_id: NodeId, node: AnyNode, nodes: _Nodes, catalog: Catal
             yield problem_at("terminal-transitions", "error", message, "nodes", node_id, "transitions")
 
 
+def _text_problems(node_id: NodeId, node: Node) -> Iterator[Problem]:
+    name, json_name = _REQUIRED[type(node)]
+    if _blank(getattr(node, name) or ""):
+        message = f"{node.type.capitalize()} node '{node_id}' must specify {json_name}."
+        yield problem_at(f"{name.replace('_', '-')}-missing", "error", message, "nodes", node_id, json_name)
+    for name, text in (("name", node.name), ("description", node.description)):
+        if _blank(text):
+            message = f"Node '{node_id}' {name} must not be whitespace-only."
+            yield problem_at(f"node-{name}-blank", "error", message, "nodes", node_id, name)
+
+
 def _well_drawn(node: AnyNode, nodes: _Nodes) -> bool:
     """Whether no transition, looked at alone, is at fault: true of nearly all nodes, and quick to tell."""
     drawn = node.transitions
-    labels = {
-        t.condition
-        for t in drawn
-        if t.condition.strip()
-        and t.next_node_id.strip()
-        and t.next_node_id in nodes
-        and not t.unknown_members
-    }
-    return len(labels) == len(drawn)
+    labels = {t.condition for t in drawn if t.next_node_id in nodes and not t.unknown_members}
+    return len(labels) == len(drawn) and all(map(_is_whole, drawn))
+
+
+def _is_whole(transition: Transition) -> bool:
+    return bool(transition.condition.strip() and transition.next_node_id.strip())
 
 
 def _transition_problems(node_id: NodeId, node: AnyNode, nodes: _Nodes) -> Iterator[Problem]:
     at = ("nodes", node_id, "transitions")
-    for index, transition in enumerate(node.transitions):
-        blank = [
-            json_name
-            for name, json_name in members_of(Transition).items()
-            if not getattr(transition, name).strip()
-        ]
-        if blank:
+    drawn = list(enumerate(node.transitions))
+    for index, transition in drawn:
+        if not _is_whole(transition):
             # One blank member is named itself; both mean the whole transition.
-            member = blank if len(blank) == 1 else []
+            members = (("condition", transition.condition), ("nextNodeId", transition.next_node_id))
+            blank = [name for name, text in members if _blank(text)]
+            place = blank if len(blank) == 1 else []
             message = f"Node '{node_id}' contains an invalid transition."
-            yield problem_at("transition-invalid", "error", message, *at, index, *member)
+            yield problem_at("transition-invalid", "error", message, *at, index, *place)
     seen = set()
-    for index, transition in enumerate(node.transitions):
-        if transition.condition in seen and transition.condition.strip():
+    for index, transition in drawn:
+        if transition.condition in seen and not _blank(transition.condition):
             message = f"Node '{node_id}' contains duplicate transition conditions."
             yield problem_at("transition-duplicate", "error", message, *at, index, "condition")
         seen.add(transition.condition)
-    for index, transition in enumerate(node.transitions):
-        if transition.next_node_id not in nodes and transition.next_node_id.strip():
+    for index, transition in drawn:
+        if transition.next_node_id not in nodes and not _blank(transition.next_node_id):
             message = f"Node '{node_id}' targets missing node '{transition.next_node_id}'."
             yield problem_at("target-missing", "error", message, *at, index, "nextNodeId")
-    for index, transition in enumerate(node.transitions):
+    for index, transition in drawn:
         yield from _unknown_members(transition, f"A transition of node '{node_id}'", *at, index)
 
 
-def _foreign_members(node_id: NodeId, node: AnyNode) -> Iterator[Problem]:
+def _foreign_members(node_id: NodeId, node: Node) -> Iterator[Problem]:
     for name, value in node.unknown_members.items():
         if name not in _EVERY_MEMBER:
             message = f"Node '{node_id}' has a field '{name}' that is not known; it is kept and ignored."
@@ -321,10 +337,10 @@ def _foreign_members(node_id: NodeId, node: AnyNode) -> Iterator[Problem]:
 def _answer_problems(node_id: NodeId, node: ClassifyNode) -> Iterator[Problem]:
     at = ("nodes", node_id, "answers")
     answers = node.answers or ()
-    blank = [index for index, answer in enumerate(answers) if not answer.strip()]
+    blank = [index for index, answer in enumerate(answers) if _blank(answer)]
     if not answers or blank:
         message = f"Classify node '{node_id}' must specify non-empty answers."
-        for place in [(index,) for index in blank] or [()]:
+        for place in [[index] for index in blank] or [[]]:
             yield problem_at("answers-missing", "error", message, *at, *place)
         return
     first: dict[str, int] = {}
@@ -345,7 +361,9 @@ def _answer_problems(node_id: NodeId, node: ClassifyNode) -> Iterator[Problem]:
     for answer, index in first.items():
         folded = unicodedata.normalize("NFKC", answer).strip().casefold()
         if answer != answer.strip():
-            message = f"Answer '{answer}' of node '{node_id}' starts or ends with a space, so it can never be chosen."
+            message = (
+                f"Answer '{answer}' of node '{node_id}' starts or ends with a space: no reply can match it."
+            )
             yield problem_at("answer-spaces", "warning", message, *at, index)
         if folded == UNKNOWN and answer != UNKNOWN:
             message = f"Answer '{answer}' of node '{node_id}' reads like the reserved answer '{UNKNOWN}'."
@@ -356,21 +374,21 @@ def _answer_problems(node_id: NodeId, node: ClassifyNode) -> Iterator[Problem]:
         alike.setdefault(folded, answer)
 
 
-def _branch_problems(node_id: NodeId, node: AnyNode) -> Iterator[Problem]:
-    labels = {transition.condition for transition in node.transitions}
-    if labels == {*node.branches()} or not all(
-        transition.condition.strip() and transition.next_node_id.strip() for transition in node.transitions
+def _branch_problems(node_id: NodeId, node: Node) -> Iterator[Problem]:
+    branches = node.branches()
+    if {transition.condition for transition in node.transitions} != {*branches} and all(
+        map(_is_whole, node.transitions)
     ):
-        return
-    required = ", ".join(dict.fromkeys(node.branches()))
-    message = f"Node '{node_id}' must define exactly these transitions: {required}."
-    yield problem_at("transitions-incomplete", "error", message, "nodes", node_id, "transitions")
+        message = (
+            f"Node '{node_id}' must define exactly these transitions: {', '.join(dict.fromkeys(branches))}."
+        )
+        yield problem_at("transitions-incomplete", "error", message, "nodes", node_id, "transitions")
 
 
 def _predicate_problems(node_id: NodeId, node: ConditionNode, catalog: Catalog) -> Iterator[Problem]:
     at = ("nodes", node_id, "predicateParameters")
     key, given = node.predicate_key or "", node.predicate_parameters or {}
-    if not key.strip() or key in catalog.external_predicates:
+    if _blank(key) or key in catalog.external_predicates:
         return
     if key not in catalog.predicates:
         message = f"Predicate '{key}' is not registered."
@@ -392,14 +410,16 @@ def _predicate_problems(node_id: NodeId, node: ConditionNode, catalog: Catalog) 
                     f"Parameter '{name}' of predicate '{key}' of node '{node_id}' does not fit: {reason}."
                 )
                 yield problem_at("predicate-parameter-type", "error", message, *at, name)
-    for name in given.keys() - model.model_fields.keys():
+    for name in given:
+        if name in model.model_fields:
+            continue
         message = f"Predicate '{key}' of node '{node_id}' has no parameter '{name}'."
         yield problem_at("predicate-parameter-unknown", "warning", message, *at, name)
 
 
 def _action_problems(node_id: NodeId, node: ActionNode, catalog: Catalog) -> Iterator[Problem]:
     key = node.action_key or ""
-    if key.strip() and key not in catalog.actions and key not in catalog.external_actions:
+    if not _blank(key) and key not in catalog.actions and key not in catalog.external_actions:
         message = f"Action '{key}' for node '{node_id}' is not registered."
         yield problem_at("action-unknown", "warning", message, "nodes", node_id, "actionKey")
     for index, transition in enumerate(node.transitions):
@@ -462,20 +482,20 @@ def _limit_problems(
     limits = DEFAULT_LIMITS.within(tree.budget)
     visits, calls = limits.node_visits, limits.llm_calls
     if 0 < visits < distance.get(_END, 0):
-        message = f"The shortest way to a terminal takes {distance[_END]} node visits, but maxNodeVisits is {visits}."
+        message = (
+            f"maxNodeVisits is {visits}, but the shortest way to a terminal takes {distance[_END]} visits."
+        )
         yield problem_at("budget-visits-short", "warning", message, "budget", "maxNodeVisits")
     asking = {place for place in distance if isinstance(tree.nodes.get(place), ClassifyNode)}
     if calls == 0 and asking:
         message = "maxLlmCalls is 0, so the run ends at the first classify node."
         yield problem_at("budget-calls-zero", "warning", message, "budget", "maxLlmCalls")
     if calls > 0 and 2 * len(asking) > calls and _asks(graph, asking, components, calls // 2 + 1):
-        message = f"A path asks {calls // 2 + 1} questions or more; one answer asked for twice may use up maxLlmCalls ({calls})."
+        message = f"A path asks {calls // 2 + 1} or more questions: with answers asked for twice, {calls} calls run out."
         yield problem_at("budget-calls-tight", "info", message, "budget", "maxLlmCalls")
 
 
-def _asks(
-    graph: "DiGraph[str]", asking: set[str], components: Iterable[set[str]], count: int
-) -> bool:
+def _asks(graph: "DiGraph[str]", asking: set[str], components: Iterable[set[str]], count: int) -> bool:
     """Whether some way through the tree asks this many questions, each cycle taken as one at most."""
     most: dict[str, int] = {}
     # Components come with their successors first.
@@ -509,7 +529,7 @@ def _within(pointer: str, places: set[str]) -> bool:
 # ------------------------------------------------------------------------------------------ fixes
 
 
-def _without_transitions(node: AnyNode, place: str) -> AnyNode:
+def _without_transitions(node: AnyNode, _place: str) -> AnyNode:
     return node.replace(transitions=())
 
 
@@ -519,22 +539,21 @@ def _without_member(node: AnyNode, place: str) -> AnyNode:
 
 
 def _without_answer(node: AnyNode, place: str) -> AnyNode:
-    assert isinstance(node, ClassifyNode)
-    answers = list(node.answers or ())
+    answers = [*cast("ClassifyNode", node).branches()][:-1]
     answer = answers.pop(int(place))
-    kept = (t for t in node.transitions if t.condition != answer or answer in answers or answer == UNKNOWN)
+    still_needed = {*answers, UNKNOWN}
+    kept = (t for t in node.transitions if t.condition != answer or answer in still_needed)
     return node.replace(answers=tuple(answers), transitions=tuple(kept))
 
 
 def _with_trimmed_answer(node: AnyNode, place: str) -> AnyNode:
-    assert isinstance(node, ClassifyNode)
-    answers = list(node.answers or ())
+    answers = [*cast("ClassifyNode", node).branches()]
     answer, trimmed = answers[int(place)], answers[int(place)].strip()
-    if trimmed in (*answers, UNKNOWN):
+    if trimmed in answers:
         return _without_answer(node, place)
     answers[int(place)] = trimmed
     renamed = (t.replace(condition=trimmed) if t.condition == answer else t for t in node.transitions)
-    return node.replace(answers=tuple(answers), transitions=tuple(renamed))
+    return node.replace(answers=tuple(answers[:-1]), transitions=tuple(renamed))
 
 
 _FIXES: Final[Mapping[str, Callable[[AnyNode, str], AnyNode]]] = {

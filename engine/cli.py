@@ -62,6 +62,7 @@ from engine import (
 from engine.deciders.parser import matching
 from engine.evaluate import Case, CaseReport, find_cases, inputs_of, read_cases, run_case
 from engine.llm.openai import key_from
+from engine.project import FILE_NAME
 from engine.records import JsonlSink, Record
 from engine.tree import fill
 
@@ -188,13 +189,25 @@ def open_tree(file: Path, *, trust: bool) -> Opened:
 
 
 def _project(folder: Path, *, trust: bool) -> tuple[Project, Catalog, list[Finding]]:
-    project = Project()
+    file, project = folder / FILE_NAME, Project()
     try:
         project = load_project(folder)
-        return project, catalog_of(project, folder, trusted=trust), []
+        catalog = catalog_of(project, folder, trusted=trust)
     except (ProjectError, CatalogError) as error:
-        problem = Problem("project-invalid", "error", str(error))
-        return project, standard_catalog(), [Finding(folder / "treewright.json", problem)]
+        return project, standard_catalog(), [Finding(file, _project_problem(error, file))]
+    return project, catalog, [Finding(file, problem) for problem in project.problems]
+
+
+def _project_problem(error: ProjectError | CatalogError, file: Path) -> Problem:
+    cause = error.__cause__
+    if isinstance(cause, DocumentRefused):
+        return Problem(cause.code, "error", cause.message, line=cause.line, column=cause.column)
+    # Messages begin with the place, which an item tells apart.
+    text = str(error).removeprefix(f"{file}:")
+    place = re.match(r"(\d+):(\d+):", text)
+    line, column = map(int, place.groups()) if place else (None, None)
+    code = "file-unreadable" if isinstance(cause, OSError) else "project-invalid"
+    return Problem(code, "error", text[place.end() if place else 0 :].strip(), line=line, column=column)
 
 
 def proven(opened: Opened) -> Runnable:
@@ -658,7 +671,7 @@ def _decider(
         asking = _Asking.model_validate({**(opened.project.decider or {}), **given})
     except ValidationError as error:
         member = ".".join(map(str, error.errors()[0]["loc"]))
-        fail(f"treewright.json: '{member}' of the decider does not fit.")
+        fail(f"{FILE_NAME}: '{member}' of the decider does not fit.")
     if asking.kind is DeciderName.openai:
         # A stranger's project must not have a key sent to where it likes.
         if asking.key_env and not trust and not {"baseUrl", "keyEnv"} <= given.keys():

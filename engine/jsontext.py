@@ -125,7 +125,7 @@ _NO_MARKS: Final = bytes(set(range(256)) - set(b'[]{}"'))
 def _is_shallow(plain: bytes) -> bool:
     """Whether brackets outside texts nest at most ``MAX_DEPTH`` deep; meant for well-formed JSON only."""
     marks = plain.replace(b'\\"', b"").translate(_AS_BRACES, _NO_MARKS)
-    # Most texts hold no bracket; dropping two neighbouring quotes leaves what is inside and outside as it was.
+    # Most texts hold no bracket, and dropping two neighbouring quotes changes nothing of what is inside them.
     nested = b"".join(marks.replace(b'""', b"").split(b'"')[::2])
     for _ in range(MAX_DEPTH):
         if not nested:
@@ -188,7 +188,7 @@ class _Reader:
 
     def __init__(self, text: str, wanted: _Spot | None = None) -> None:
         self._text, self._wanted = text, wanted
-        self._skip = json.JSONDecoder().raw_decode
+        self._standard = json.JSONDecoder().raw_decode
 
     def document(self) -> Json:
         start = self._blank(0)
@@ -204,7 +204,7 @@ class _Reader:
 
     def _value(self, at: int, depth: int, wanted: _Spot | None) -> tuple[Json, int]:
         if self._wanted and not (wanted and wanted.inside):
-            return self._skip(self._text, at)
+            return self._standard(self._text, at)
         match self._text[at : at + 1]:
             case "{":
                 return self._object(at, depth + 1, wanted)
@@ -258,7 +258,7 @@ class _Reader:
 
     def _string(self, at: int) -> tuple[str, int]:
         try:
-            value, end = json.decoder.scanstring(self._text, at + 1)
+            value, end = self._standard(self._text, at)
         except json.JSONDecodeError as error:
             if error.msg.startswith("Unterminated"):
                 self._refuse("json-syntax", "This text has no closing quotation mark.", at)

@@ -1,4 +1,4 @@
-"""Tree files: bytes become a tree and a list of what is wrong with them; a tree becomes its one canonical text.
+"""Tree files: bytes become a tree and all that is wrong with them; a tree becomes its one canonical text.
 
 Reading gives up only on bytes that are no JSON document. A part that cannot be understood is set aside and
 reported, and the rest is read, so that all problems of a file come at once.
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, reduce
 from operator import getitem
-from typing import Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -61,20 +61,12 @@ def migrated(document: JsonObject) -> tuple[JsonObject, tuple[Problem, ...]]:
     renewed: JsonObject = {}
     problems: list[Problem] = []
     for node_id, node in nodes.items():
-        if not isinstance(node, dict):
-            continue
-        kind = node.get("type")
-        kind = kind.lower() if isinstance(kind, str) else None
-        if kind == "question":
-            kind = "classify"
-            node = renewed[node_id] = node | {"type": kind}
-            problems.append(_respelled(node_id, "type", "question", kind))
-        for old, (owner, new) in _OLD_MEMBERS.items():
-            if old in node and kind == owner and node.get(new) is None:
-                node = renewed[node_id] = {
-                    (new if name == old else name): value for name, value in node.items() if name != new
-                }
-                problems.append(_respelled(node_id, new, old, new))
+        respelled, changes = _respelled(node) if isinstance(node, dict) else (node, ())
+        if changes:
+            renewed[node_id] = respelled
+        for member, old, new in changes:
+            message = f"Node '{node_id}' uses the old spelling '{old}'; it is read as '{new}'."
+            problems.append(problem_at("spelling-old", "info", message, "nodes", node_id, member))
     return (document | {"nodes": nodes | renewed} if renewed else document), tuple(problems)
 
 
@@ -116,7 +108,7 @@ def problem_at(code: str, severity: Severity, message: str, *path: str | int) ->
 
 @cache
 def members_of(kind: type[Member]) -> Mapping[str, str]:
-    """The fields of a part in the order of the file, each with its JSON name: the type first, branches last."""
+    """The fields of a part in file order, each with its JSON name: the type first, transitions last."""
     names = {name: field.alias or name for name, field in kind.model_fields.items()}
     return dict(sorted(names.items(), key=lambda item: (item[0] != "type", item[0] == "transitions")))
 
@@ -154,9 +146,19 @@ _OLD_MEMBERS: Final = {
 }
 
 
-def _respelled(node_id: str, member: str, old: str, new: str) -> Problem:
-    message = f"Node '{node_id}' uses the old spelling '{old}'; it is read as '{new}'."
-    return problem_at("spelling-old", "info", message, "nodes", node_id, member)
+def _respelled(node: JsonObject) -> tuple[JsonObject, Sequence[tuple[str, str, str]]]:
+    """A node in today's spelling, and each change as member, old word and new word."""
+    kind = str(node.get("type")).lower()
+    changes = []
+    if kind == "question":
+        kind = "classify"
+        node = node | {"type": kind}
+        changes.append(("type", "question", kind))
+    for old, (owner, new) in _OLD_MEMBERS.items():
+        if old in node and kind == owner and node.get(new) is None:
+            node = {(new if name == old else name): value for name, value in node.items() if name != new}
+            changes.append((new, old, new))
+    return node, changes
 
 
 def _absent(document: JsonObject) -> Iterator[Problem]:
@@ -195,7 +197,7 @@ def _understood(document: JsonObject) -> tuple[Tree, list[Problem]]:
 def _set_aside(document: JsonObject, path: Sequence[str | int], *, absent: bool) -> None:
     """Take out a part; where others are counted or named by it, an empty one stays in its place."""
     *parents, last = path
-    holder = reduce(getitem, parents, cast("dict[str | int, object]", document))
+    holder: dict[str | int, object] = reduce(getitem, parents, cast("dict[str | int, Any]", document))
     match path:
         case ["nodes", _] | ["nodes", _, "transitions", _]:
             holder[last] = {}
@@ -235,7 +237,7 @@ def _expected(path: Sequence[str | int], fault: ErrorDetails) -> str:
 
 
 def _plain(value: object) -> object:
-    """What a part of a tree is in JSON: its own members in the order of the file, then those it does not know."""
+    """What a part of a tree is in JSON: its own members in file order, then those it does not know."""
     if not isinstance(value, Member):
         return str(value)
     fields = vars(value)
@@ -244,7 +246,7 @@ def _plain(value: object) -> object:
         for name, json_name in members_of(type(value)).items()
         if (member := fields[name]) is not None and (member or name != "transitions")
     }
-    return members | value.unknown_members if value.unknown_members else members
+    return members | dict(value.unknown_members)
 
 
 _TEXT: Final[JsonObject] = {"type": "string", "pattern": r"\S"}

@@ -13,14 +13,14 @@ from designer.document.draft import Draft
 from designer.theme import Tokens
 
 _MARGIN: Final = 32.0
-_MOST_PIXELS: Final = 120_000_000  # 480 MB while drawing; larger trees come out smaller
+_MOST_PIXELS: Final = 60_000_000  # 240 MB; Qt programs refuse to open more than 256 MB
 _LONGEST_SIDE: Final = 32_000  # Qt draws no further
 
 
 def render_png(draft: Draft, overlay: Overlay | None = None, *, tokens: Tokens, scale: float = 2.0) -> bytes:
     """The tree and its marks as a PNG, ``scale`` pixels to a scene unit.
 
-    A picture that would be too large for memory is drawn at the largest scale that is not.
+    A picture that would be too large to be opened is drawn at the largest scale that is not.
     """
     _application()
     scene = Scene(tokens)

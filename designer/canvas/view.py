@@ -38,7 +38,7 @@ from PySide6.QtWidgets import QApplication, QFrame, QGraphicsView, QToolTip, QWi
 
 from designer import theme
 from designer.canvas.chrome import Breadcrumb, Hint, ZoomBar
-from designer.canvas.geometry import CARD, DOTS, GRID, TITLE, Rect, snapped
+from designer.canvas.geometry import CARD, DOTS, GRID, TITLE, Rect, rows, snapped
 from designer.canvas.gestures import Band, Connect, Gesture, MayConnect, Move, Pan, Pointer
 from designer.canvas.items import EdgeItem
 from designer.canvas.overlay import EdgeKey, Overlay
@@ -242,7 +242,9 @@ class CanvasView(QGraphicsView):
         if here is None:
             return scene.draft.tree.start_node_id or next(iter(cards), None)
         if dx > 0:
-            return next((target for target in cards[here].node.targets.values() if target in cards), None)
+            node = cards[here].node
+            targets = (node.targets.get(branch) for branch in rows(node))
+            return next((target for target in targets if target in cards), None)
         if dx < 0:
             ways = {source for source, _ in scene.leading_to(here)}
             return next((node_id for node_id in cards if node_id in ways), None)
@@ -279,8 +281,8 @@ class CanvasView(QGraphicsView):
         if modifiers & _Mod.ControlModifier:
             self._select(scene.selection ^ {node_id})
             return None
+        adds = bool(modifiers & _Mod.ShiftModifier)
         if node_id not in scene.selection:
-            adds = bool(modifiers & _Mod.ShiftModifier)
             self._select(scene.selection | {node_id} if adds else frozenset({node_id}))
         key = f"drag:{next(self._gestures)}"
         return Move(
@@ -288,7 +290,7 @@ class CanvasView(QGraphicsView):
             node_id,
             at,
             lambda places: self.move_requested.emit(places, key),
-            lambda: self._select(frozenset({node_id})),
+            lambda: None if adds else self._select(frozenset({node_id})),
         )
 
     def _click_edge(self, edge: EdgeItem, at: QPointF, modifiers: Qt.KeyboardModifier) -> None:

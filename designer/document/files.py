@@ -145,6 +145,11 @@ def save_tree(
     return Stored(path, draft, marks={target: _mark(now[target]) for target in (path, design)})
 
 
+def save_bytes(path: Path, data: bytes) -> None:
+    """Write a file of its own, an export for instance, whole or not at all; raises ``SaveFailed``."""
+    _replace({path: data}, {path: _read(path)})
+
+
 def design_bytes(draft: Draft) -> bytes:
     """The canonical design file: one line a place, in the order of the nodes; the rest as it came."""
     places = [

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from typing import Final, Protocol, TypeAlias, cast
 
-from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, Signal, SignalInstance
 from PySide6.QtGui import QTextCursor, QWheelEvent
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
 
@@ -28,8 +28,10 @@ _visits: Final = count(1)
 class Editor(Protocol):
     """What a field needs of the widget a value is changed in."""
 
-    changed: Signal
-    """The person changed something."""
+    @property
+    def changed(self) -> SignalInstance:
+        """The person changed something."""
+        ...
 
     def value(self) -> object:
         """What stands there; ``ValueError`` in plain words when it cannot be read."""
@@ -104,7 +106,9 @@ class Field(QWidget):
         """Show what the checks say of this field."""
         found = list(problems)
         self._problems = "\n".join(dict.fromkeys(p.message for p in found))
-        self._severity = next((s for s in ("error", "warning") if any(p.severity == s for p in found)), "info")
+        self._severity = next(
+            (s for s in ("error", "warning") if any(p.severity == s for p in found)), "info"
+        )
         self._say()
 
     def commit(self) -> None:
@@ -323,12 +327,14 @@ class Key(QComboBox):
 
     def __init__(self, keys: Sequence[str]) -> None:
         super().__init__()
+        line = QLineEdit()
+        line.setProperty("mono", True)
         self.setEditable(True)
+        self.setLineEdit(line)
         self.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         self.setProperty("mono", True)
-        self.lineEdit().setProperty("mono", True)
         self.offer(keys)
-        self.lineEdit().textEdited.connect(lambda _: self.changed.emit())
+        line.textEdited.connect(lambda _: self.changed.emit())
         self.activated.connect(lambda _: self.changed.emit())
         _let_shrink(self)
 

@@ -163,7 +163,11 @@ class Pages(QStackedWidget):
         self.setCurrentWidget(self.content if there_is else self.empty)
 
     def minimumSizeHint(self) -> QSize:
-        return self.currentWidget().minimumSizeHint()
+        return self._on_show.minimumSizeHint()
 
     def sizeHint(self) -> QSize:
-        return self.currentWidget().sizeHint()
+        return self._on_show.sizeHint()
+
+    @property
+    def _on_show(self) -> QWidget:
+        return self.content if self.currentWidget() is self.content else self.empty

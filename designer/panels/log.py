@@ -42,14 +42,20 @@ class LogPanel(Pages):
         self.table = Table(columns, "Run log", key=lambda line: line.number)
         super().__init__(
             self.table,
-            Empty("run", "Nothing has run yet", "Run or step a tree, and each step is told here in one line."),
+            Empty(
+                "run", "Nothing has run yet", "Run or step a tree, and each step is told here in one line."
+            ),
         )
         self.setObjectName("panel.log")
-        self._running = workbench.running
+        self._workbench, self._running = workbench, workbench.running
         self._seen = 0
-        self.table.opened.connect(lambda line: line.node and workbench.show_place(line.node, None))
+        self.table.opened.connect(self._open)
         workbench.running.trail_changed.connect(lambda _: self._refresh())
         self._refresh()
+
+    def _open(self, line: Line) -> None:
+        if line.node:
+            self._workbench.show_place(line.node, None)
 
     def _refresh(self) -> None:
         events = self._running.events
@@ -103,7 +109,11 @@ def _(event: ActionCompleted) -> _Told:
     text = f"{event.action_key}: {_STATUS[event.status]}"
     more = event.error or event.summary
     pinned = " (pinned)" if event.pinned else ""
-    return event.node, f"{text}{pinned}{f'. {more}' if more else ''}", None if event.status == "success" else "warn"
+    return (
+        event.node,
+        f"{text}{pinned}{f'. {more}' if more else ''}",
+        None if event.status == "success" else "warn",
+    )
 
 
 _WHY: Final = {

@@ -126,14 +126,16 @@ class MetersPanel(QScrollArea):
 
     def _refresh(self) -> None:
         running, document = self._workbench.running, self._current.document
-        mine = document is not None and running.document is document and running.state is not RunState.IDLE
+        mine = document is not None and running.document is document
         trail = running.trail if mine else Trail()
         tree = document.draft.tree if document else None
         limits = trail.limits if mine else DEFAULT_LIMITS.within(tree.budget if tree else None)
         ended = _ENDED_BY.get(trail.result.exceeded or "") if trail.result else None
         for name, (value, limit) in _readings(trail, limits).items():
             self.meters[name].show_reading(value, limit, ended=name == ended)
-        self.sentence.setText(self._words(trail, limits, ended) if mine else self._before(document is not None))
+        self.sentence.setText(
+            self._words(trail, limits, ended) if mine else self._before(document is not None)
+        )
 
     def _before(self, there_is_a_tree: bool) -> str:
         if not there_is_a_tree:

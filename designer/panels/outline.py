@@ -71,7 +71,9 @@ class OutlinePanel(Pages):
         self.view = _View()
         self.view.setModel(self._model)
         self.view.setAccessibleName("Outline")
-        self.view.activated.connect(lambda index: workbench.show_place(index.siblingAtColumn(0).data(_ID), None))
+        self.view.activated.connect(
+            lambda index: workbench.show_place(index.siblingAtColumn(0).data(_ID), None)
+        )
         self.view.collapsed.connect(lambda index: self._folded.add(index.data(_ID)))
         self.view.expanded.connect(lambda index: self._folded.discard(index.data(_ID)))
         layout = QVBoxLayout(page)

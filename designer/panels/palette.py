@@ -132,5 +132,7 @@ class _Card(QStyledItemDelegate):
         view = self.parent()
         width = view.viewport().width() if isinstance(view, QListWidget) else 200
         room = QRect(0, 0, max(60, width - 12 - _TEXT - _PAD), 1000)
-        painted = QFontMetrics(theme.font(12)).boundingRect(room, Qt.TextFlag.TextWordWrap, str(index.data(_SENTENCE)))
+        painted = QFontMetrics(theme.font(12)).boundingRect(
+            room, Qt.TextFlag.TextWordWrap, str(index.data(_SENTENCE))
+        )
         return QSize(60, 40 + painted.height())

@@ -10,7 +10,7 @@ from designer import theme
 from designer.forms import clipped, node_title, plain, without_wheel
 from designer.running import RunState
 from designer.workbench import Workbench
-from engine import UNKNOWN, ClassifyNode, RunResult, Tree
+from engine import UNKNOWN, ClassifyNode, RunResult
 
 _LIMITS: Final = {
     "nodeVisits": "the limit of node visits",
@@ -116,7 +116,9 @@ class RunPanel(QScrollArea):
         running, document = self._running, self._workbench.current
         trail = running.trail
         at = running.stop.node if running.stop else trail.current
-        where = node_title(at, trail.tree.nodes.get(at)) if at is not None and trail.tree else "the first node"
+        where = (
+            node_title(at, trail.tree.nodes.get(at)) if at is not None and trail.tree else "the first node"
+        )
         role = ""
         match running.state:
             case RunState.RUNNING:

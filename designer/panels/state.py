@@ -52,7 +52,10 @@ class StatePanel(Pages):
         split.addWidget(self.properties)
         split.addWidget(self.data)
         super().__init__(
-            split, Empty("record", "No state yet", "State and data of a run are shown here as its actions add them.")
+            split,
+            Empty(
+                "record", "No state yet", "State and data of a run are shown here as its actions add them."
+            ),
         )
         self.setObjectName("panel.state")
         self._running = workbench.running

@@ -1,5 +1,7 @@
 """Sizes and routes, without a screen."""
 
+from itertools import pairwise
+
 import pytest
 
 from designer.canvas.geometry import (
@@ -89,7 +91,7 @@ def crosses(points: tuple[Point, ...], card: Rect) -> bool:
         and max(a.x, b.x) > card.x
         and min(a.y, b.y) < card.bottom
         and max(a.y, b.y) > card.y
-        for a, b in zip(points, points[1:], strict=False)
+        for a, b in pairwise(points)
     )
 
 

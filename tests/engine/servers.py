@@ -26,10 +26,10 @@ async def serving(*acts: Act, tls: ssl.SSLContext | None = None) -> AsyncIterato
     """A server that does one act a connection, the last one from then on."""
     received = Received()
     waiting = list(acts)
-    writers: list[asyncio.StreamWriter] = []
+    talks: dict[asyncio.Task[None] | None, asyncio.StreamWriter] = {}
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writers.append(writer)
+        talks[asyncio.current_task()] = writer
         with suppress(ConnectionError, asyncio.IncompleteReadError):
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
             length = next(
@@ -48,8 +48,9 @@ async def serving(*acts: Act, tls: ssl.SSLContext | None = None) -> AsyncIterato
         yield received
     finally:
         server.close()
-        for writer in writers:
+        for writer in talks.values():
             writer.transport.abort()
+        await asyncio.gather(*filter(None, talks), return_exceptions=True)
         await server.wait_closed()
 
 

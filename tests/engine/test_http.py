@@ -3,6 +3,7 @@ import gzip
 import logging
 import ssl
 import subprocess
+import sys
 import zlib
 from datetime import UTC, datetime
 from pathlib import Path
@@ -55,19 +56,26 @@ async def test_a_reply_comes_back_whole_with_its_status_and_type():
     assert f"Bearer {KEY}" in server.heads[0]
 
 
-async def test_one_connection_serves_two_requests_and_closing_twice_is_harmless():
-    async def twice(writer: asyncio.StreamWriter) -> None:
-        await replies({"n": 1})(writer)
-        await asyncio.sleep(0.05)
-
+async def test_connections_serve_many_requests_also_after_a_close():
     connections = Connections()
-    async with serving(twice) as server:
+    async with serving(replies(b"{}")) as server:
+        for _ in range(2):
+            await connections.post_json(server.url, {}, {})
+        await connections.close()
+        await connections.close()
         await connections.post_json(server.url, {}, {})
         await connections.close()
-        await connections.close()
-        reply = await connections.post_json(server.url, {}, {})
-        await connections.close()
-    assert reply.status == 200
+    assert len(server.heads) == 3
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+async def test_a_model_on_this_machine_is_not_asked_through_a_proxy(host, monkeypatch):
+    for variable in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(variable, "http://127.0.0.1:1")
+    for variable in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(variable, raising=False)
+    async with serving(replies(b"{}")) as server:
+        assert (await post(server.url.replace("127.0.0.1", host))).status == 200
 
 
 @pytest.mark.parametrize("status", [302, 400, 401, 404, 408, 425, 429, 500, 503, 529])
@@ -211,6 +219,12 @@ async def test_nothing_secret_is_logged(caplog):
     async with serving(replies(b"{}")) as server:
         await post(server.url)
     assert KEY not in caplog.text
+
+
+def test_httpx_is_loaded_only_when_something_is_asked():
+    code = "import sys, engine.deciders.text, engine.llm.openai as o; o.OpenAiClient('http://x', 'm'); "
+    code += "sys.exit('httpx' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 async def test_a_cancelled_caller_stays_cancelled():

@@ -19,7 +19,11 @@ class Inspector(QTabWidget):
         self.setDocumentMode(True)
         self.tabBar().setAccessibleName("Inspector")
         self._current = Current(workbench, self)
-        self.node, self.tree, self.json = NodeTab(self._current), TreeTab(self._current), JsonTab(self._current)
+        self.node, self.tree, self.json = (
+            NodeTab(self._current),
+            TreeTab(self._current),
+            JsonTab(self._current),
+        )
         self.addTab(self.node, "Node")
         self.addTab(self.tree, "Tree")
         self.addTab(self.json, "JSON")

@@ -62,7 +62,9 @@ class Branches(QWidget):
         asks = isinstance(node, ClassifyNode)
         answers = node.answers or () if isinstance(node, ClassifyNode) else ()
         branches = node.branches()
-        stray = [label for label in dict.fromkeys(t.condition for t in node.transitions) if label not in branches]
+        stray = [
+            label for label in dict.fromkeys(t.condition for t in node.transitions) if label not in branches
+        ]
         rows = [
             *((answer, "answer") for answer in answers),
             *((label, "branch") for label in branches[len(answers) :]),
@@ -113,7 +115,7 @@ class Branches(QWidget):
             node, label = self._node, row.label
             document.edit("Remove branch", lambda draft: edits.disconnect(draft, node, label))
 
-    def move(self, number: int, by: int) -> None:
+    def move_answer(self, number: int, by: int) -> None:
         """Move an answer up or down, its branch with it."""
         answers, to = self._answers(), number + by
         if 0 <= to < len(answers):
@@ -178,7 +180,13 @@ class _Row(QObject):
         self._remove.clicked.connect(lambda: branches.remove(number))
         self._note = Note()
         self._widgets = (self.answer, self._name, self._arrow, self.target, self._remove, self._note)
-        for column, widget in ((0, self.answer), (0, self._name), (1, self._arrow), (2, self.target), (3, self._remove)):
+        for column, widget in (
+            (0, self.answer),
+            (0, self._name),
+            (1, self._arrow),
+            (2, self.target),
+            (3, self._remove),
+        ):
             grid.addWidget(widget, 2 * number, column)
         grid.addWidget(self._note, 2 * number + 1, 0, 1, 4)
 
@@ -197,7 +205,9 @@ class _Row(QObject):
         self._name.setToolTip("This branch belongs to no answer." if role == "stray" else "")
         self._remove.setVisible(role != "branch")
         self._remove.setAccessibleName(f"Remove {label}")
-        self._remove.setToolTip("Remove this branch" if role == "stray" else "Remove this answer and its branch")
+        self._remove.setToolTip(
+            "Remove this branch" if role == "stray" else "Remove this answer and its branch"
+        )
         self.target.setAccessibleName(f"{label} leads to")
         self.target.show_value(target)
 
@@ -226,7 +236,7 @@ class _Row(QObject):
             alt = event.modifiers() == Qt.KeyboardModifier.AltModifier
             by = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}.get(Qt.Key(event.key())) if alt else None
             if by is not None:
-                self._branches.move(self._number, by)
+                self._branches.move_answer(self._number, by)
                 return True
             if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
                 self._branches.add_answer()

@@ -1,6 +1,6 @@
 """The Node tab: the fields of the selected node, where it leads, and the parameters of its predicate."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from pydantic import BaseModel
@@ -105,7 +105,7 @@ class _NodePage(QWidget):
             self.kind,
             self._set_field,
             members=[member for member in ("name", key, "description") if member],
-            keys={member: () for member in ("actionKey", "predicateKey")},
+            keys=dict.fromkeys(("actionKey", "predicateKey"), ()),
         )
         self._id = Field("id", "Id", Line(mono=True), self._rename, eager=False, may=self._may_rename)
         self._parameters = _Parameters(self._set_parameter, self._set_field)
@@ -240,7 +240,7 @@ class _Parameters(QWidget):
         self._layout.setSpacing(6)
         self._layout.addWidget(self._note)
 
-    def show_values(self, model: type[BaseModel] | None, values: dict[str, object], *, anew: bool) -> None:
+    def show_values(self, model: type[BaseModel] | None, values: Mapping[str, object], *, anew: bool) -> None:
         """Show these parameters of a predicate that declares this model."""
         fits = model is not None and values.keys() <= {i.alias or n for n, i in model.model_fields.items()}
         wanted = model if fits else None
@@ -277,6 +277,7 @@ class _Parameters(QWidget):
         if model is None:
             editor = Text(as_object, spelled_json, lines=2, mono=True)
             self._json = Field(PARAMETERS, label_of(PARAMETERS), editor, self._set_field)
+            self._layout.insertWidget(0, self._json)
         else:
             defaults = {
                 info.alias or name: str(info.default)
@@ -284,7 +285,7 @@ class _Parameters(QWidget):
                 if not info.is_required()
             }
             self._form = Form(model, self._set_parameter, defaults=defaults, prefix=f"{PARAMETERS}.")
-        self._layout.insertWidget(0, self._form or self._json)
+            self._layout.insertWidget(0, self._form)
 
 
 def _offer(form: Form, catalog: Catalog) -> None:
@@ -309,7 +310,9 @@ def _fitting(catalog: Catalog) -> Callable[[Draft, NodeId], Draft]:
         model = predicate.parameter_model if predicate else None
         if model is None or not isinstance(node, ConditionNode):
             return draft
-        kept = {name: v for name, v in (node.predicate_parameters or {}).items() if name in model.model_fields}
+        kept = {
+            name: v for name, v in (node.predicate_parameters or {}).items() if name in model.model_fields
+        }
         return edits.set_field(draft, node_id, PARAMETERS, kept)
 
     return fits

@@ -28,7 +28,9 @@ class Targets:
             return False
         self._shown = shown
         often = [title for _, _, title in titles]
-        twice = {title for title in often if often.count(title) > 1} if len(set(often)) < len(often) else set()
+        twice = (
+            {title for title in often if often.count(title) > 1} if len(set(often)) < len(often) else set()
+        )
         self.ids = ["", *(node_id for node_id, _, _ in titles)]
         self.model.clear()
         self.model.appendRow(QStandardItem(NOWHERE))

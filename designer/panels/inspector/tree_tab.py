@@ -27,7 +27,8 @@ class TreeTab(Pages):
     def __init__(self, current: Current) -> None:
         self._area = QScrollArea()
         super().__init__(
-            self._area, Empty("new", "No tree is open", "Make a new tree or open one to see its settings here.")
+            self._area,
+            Empty("new", "No tree is open", "Make a new tree or open one to see its settings here."),
         )
         self._area.setWidgetResizable(True)
         self._area.setFrameShape(QFrame.Shape.NoFrame)
@@ -63,7 +64,9 @@ class TreeTab(Pages):
     def focus_field(self, field: str | None) -> None:
         """Put the cursor into a field of the tree or of its budget."""
         rows = {**self._form.fields, START: self._start, **self._budget.fields}
-        row = rows.get(field or "", self._budget.fields["maxNodeVisits"] if field == "budget" else self._start)
+        row = rows.get(
+            field or "", self._budget.fields["maxNodeVisits"] if field == "budget" else self._start
+        )
         row.focus()
         self._area.ensureWidgetVisible(row, 0, 40)
 

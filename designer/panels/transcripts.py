@@ -1,0 +1,253 @@
+"""The transcripts: what runs wrote, newest first, and one of them shown so that nothing in it can do harm.
+
+A transcript holds texts of models and documents. So no resource it names is ever loaded, no markup but
+Markdown is read, no link is followed, and neither its size nor an endless word can stop the window.
+"""
+
+import asyncio
+import os
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from PySide6.QtCore import Qt, QUrl
+from PySide6.QtGui import QGuiApplication, QImage, QShowEvent, QTextDocument
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSplitter, QTextBrowser, QVBoxLayout, QWidget
+
+from designer import theme
+from designer.forms import Column, Empty, Pages, Table, plain
+from designer.tasks import launch
+from designer.workbench import Workbench
+
+PAGE: Final = 1 << 18
+"""Bytes of one page; laying out one takes a moment, laying out a megabyte more than that."""
+LONGEST: Final = 2000
+"""Characters of a word; Qt's layout takes time with the square of its length."""
+
+_ENDLESS: Final = re.compile(rf"\S{{{LONGEST}}}(?=\S)")
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """A file in the folder of transcripts."""
+
+    path: Path
+    at: datetime
+    size: int
+
+    @property
+    def goal(self) -> str:
+        """What it is about, from its name."""
+        return re.sub(r"^\d{8}-\d{6}-", "", self.path.stem)
+
+
+def list_transcripts(folder: Path) -> tuple[Transcript, ...]:
+    """The transcripts of a folder, newest first; none where there is no such folder."""
+    found = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.endswith(".md") and entry.is_file(follow_symlinks=False):
+                    stat = entry.stat(follow_symlinks=False)
+                    at = datetime.fromtimestamp(stat.st_mtime).astimezone()
+                    found.append(
+                        (stat.st_mtime_ns, entry.name, Transcript(Path(entry.path), at, stat.st_size))
+                    )
+    except FileNotFoundError:
+        return ()
+    return tuple(transcript for _, _, transcript in sorted(found, key=lambda f: f[:2], reverse=True))
+
+
+def read_page(path: Path, number: int) -> tuple[str, int]:
+    """One page of a file (counted from 0), cut at line ends, and how many pages there are."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        start, end = (
+            _line_start(file.fileno(), number * PAGE),
+            _line_start(file.fileno(), (number + 1) * PAGE),
+        )
+        text = os.pread(file.fileno(), end - start, start).decode("utf-8", "replace")
+    return text, max(1, -(-size // PAGE))
+
+
+def harmless(text: str) -> str:
+    """The text with endless words broken."""
+    return _ENDLESS.sub(lambda match: f"{match.group()} ", text.replace("\0", "\ufffd"))
+
+
+def _line_start(file: int, at: int) -> int:
+    """Where the first line begins that starts at or after this byte."""
+    if at == 0:
+        return 0
+    chunk = os.pread(file, PAGE, at - 1)
+    cut = chunk.find(b"\n")
+    return at if cut < 0 else at + cut
+
+
+class MarkdownView(QTextBrowser):
+    """Shows Markdown and nothing else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setOpenLinks(False)
+        self.setOpenExternalLinks(False)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setAccessibleName("Transcript")
+        self.document().setDocumentMargin(14)
+        self.setStyleSheet("QTextBrowser { border: none; border-radius: 0; padding: 0; }")
+
+    def show_text(self, text: str) -> None:
+        """Show this text from its beginning."""
+        features = (
+            QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.MarkdownFeature.MarkdownNoHTML
+        )
+        self.document().setDefaultFont(theme.font(13))
+        self.document().setMarkdown(harmless(text), features)
+        self.verticalScrollBar().setValue(0)
+
+    def loadResource(self, type: int, name: QUrl | str) -> object:
+        # A real image for everything: for an empty answer Qt opens the file itself, and a pipe or
+        # /dev/zero never ends.
+        image = QImage(1, 1, QImage.Format.Format_ARGB32)
+        image.fill(0)
+        return image
+
+
+class TranscriptsPanel(Pages):
+    """The list on the left, the transcript on the right; it is read again whenever a run has written one."""
+
+    def __init__(self, workbench: Workbench) -> None:
+        split = QSplitter(Qt.Orientation.Horizontal)
+        super().__init__(
+            split,
+            Empty(
+                "transcript",
+                "No transcripts yet",
+                "Run a tree: what was asked and answered is written down here.",
+            ),
+        )
+        self.setObjectName("panel.transcripts")
+        self._workbench = workbench
+        self._reading: asyncio.Task[None] | None = None
+        self._listing: asyncio.Task[None] | None = None
+        self._stale, self._page, self._pages = True, 0, 1
+        self.table = Table(
+            (
+                Column[Transcript]("Written", lambda t: f"{t.at:%Y-%m-%d %H:%M:%S}", width=150, mono=True),
+                Column[Transcript]("Tree", lambda t: t.goal),
+                Column[Transcript]("Size", lambda t: _size(t.size), width=70, tone=lambda _: "secondary"),
+            ),
+            "Transcripts",
+            key=lambda t: t.path,
+        )
+        self.view = MarkdownView()
+        self._where = plain(role="label", mono=True)
+        self._where.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._copy = _button("Copy path", "button.copyPath")
+        self._copy.clicked.connect(self._copy_path)
+        self._back, self._on = _button("Earlier", "button.earlier"), _button("Later", "button.later")
+        self._back.clicked.connect(lambda: self._turn(-1))
+        self._on.clicked.connect(lambda: self._turn(1))
+        self._count = plain(role="label")
+        right = QWidget()
+        head = QHBoxLayout()
+        head.setContentsMargins(14, 6, 10, 4)
+        head.addWidget(self._where)
+        head.addStretch(1)
+        for widget in (self._back, self._count, self._on, self._copy):
+            head.addWidget(widget)
+        column = QVBoxLayout(right)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(head)
+        column.addWidget(self.view)
+        split.addWidget(self.table)
+        split.addWidget(right)
+        split.setHandleWidth(1)
+        split.setChildrenCollapsible(False)
+        split.setStretchFactor(0, 2)
+        split.setStretchFactor(1, 3)
+        self.table.chosen.connect(self._show)
+        workbench.stored.connect(self.reload)
+
+    def reload(self) -> None:
+        """Read the list again, now or when the panel is next seen."""
+        self._stale = True
+        if self.isVisible():
+            self._stale = False
+            _cancel(self._listing)
+            self._listing = launch(self._list())
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if self._stale:
+            self.reload()
+
+    async def _list(self) -> None:
+        try:
+            found = await asyncio.to_thread(list_transcripts, self._workbench.transcripts_folder)
+        except OSError as error:
+            found = ()
+            self.empty.say("The transcripts cannot be listed", error.strerror or type(error).__name__)
+        self.table.show_rows(found)
+        self.show_content(found)
+        if found and self.table.row is None:
+            self.table.choose(0)
+
+    def _show(self, transcript: Transcript | None) -> None:
+        self._page = 0
+        self._where.setText(transcript.path.name if transcript else "")
+        self._copy.setEnabled(transcript is not None)
+        self._turn(0)
+
+    def _turn(self, by: int) -> None:
+        self._page += by
+        _cancel(self._reading)
+        transcript = self.table.row
+        if isinstance(transcript, Transcript):
+            self._reading = launch(self._read(transcript.path, self._page))
+        else:
+            self.view.show_text("")
+
+    async def _read(self, path: Path, number: int) -> None:
+        try:
+            text, self._pages = await asyncio.to_thread(read_page, path, number)
+        except OSError as error:
+            text, self._pages = f"This file cannot be read: {error.strerror or type(error).__name__}.", 1
+        self.view.show_text(text)
+        several = self._pages > 1
+        for widget in (self._back, self._count, self._on):
+            widget.setVisible(several)
+        self._count.setText(f"Page {number + 1} of {self._pages}")
+        self._back.setEnabled(number > 0)
+        self._on.setEnabled(number + 1 < self._pages)
+
+    def _copy_path(self) -> None:
+        transcript = self.table.row
+        if isinstance(transcript, Transcript):
+            QGuiApplication.clipboard().setText(str(transcript.path))
+
+
+def _button(text: str, name: str) -> QPushButton:
+    button = QPushButton(text)
+    button.setObjectName(name)
+    button.setProperty("quiet", True)
+    button.setAutoDefault(False)
+    return button
+
+
+def _cancel(task: asyncio.Task[None] | None) -> None:
+    if task is not None:
+        task.cancel()
+
+
+def _size(size: int) -> str:
+    return (
+        f"{size} B"
+        if size < 1000
+        else f"{size / 1000:.0f} kB"
+        if size < 1_000_000
+        else f"{size / 1e6:.1f} MB"
+    )
