@@ -41,7 +41,7 @@ SAMPLE: Final = "samples/ssvc-deployer/tree.json"
 class _OpenByDefault(TyperGroup):
     """A first word that is no command is a file to open; with no word at all the window opens empty."""
 
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
         if not args or args[0] not in (*self.commands, "--help"):
             args = ["open", *args]
         return super().parse_args(ctx, args)
@@ -49,7 +49,6 @@ class _OpenByDefault(TyperGroup):
 
 _own = typer.Typer()
 app = typer.Typer(
-    name="treewright",
     cls=_OpenByDefault,
     help="Author, check, run and debug decision trees. A FILE alone is opened in the window.",
     add_completion=False,

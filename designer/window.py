@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
     QTabBar,
     QTabWidget,
     QToolBar,
+    QToolButton,
     QVBoxLayout,
     QWidget,
 )
@@ -46,6 +47,13 @@ _Widget = TypeVar("_Widget", bound=QWidget)
 
 SAMPLE: Final = "samples/ssvc-deployer/tree.json"
 STATE_VERSION: Final = 1
+
+_DOCKS: Final = (
+    QMainWindow.DockOption.AllowNestedDocks
+    | QMainWindow.DockOption.AllowTabbedDocks
+    | QMainWindow.DockOption.GroupedDragging
+    | QMainWindow.DockOption.AnimatedDocks
+)
 
 _SIDES: Final[Mapping[str, Qt.DockWidgetArea]] = {
     "left": Qt.DockWidgetArea.LeftDockWidgetArea,
@@ -106,7 +114,7 @@ class MainWindow(QMainWindow):
         super().__init__()
         self.setObjectName("window")
         self.setAcceptDrops(True)
-        self.setDockNestingEnabled(True)
+        self.setDockOptions(_DOCKS)
         self.workbench = Workbench(settings or Settings.load(), self)
         self.canvas = CanvasView(may_connect=self._may_connect, parent=self)
         self.text_page = TextPage()
@@ -120,6 +128,8 @@ class MainWindow(QMainWindow):
         self.panels: dict[str, QWidget] = {}
         self.docks: dict[str, QDockWidget] = {}
         self._closing = False
+        self._settle_soon = QTimer(self, interval=0, singleShot=True)
+        self._settle_soon.timeout.connect(self._settle_titles)
         self._place_pages()
         self._place_docks()
         self.commands = Commands(self, scopes={"canvas": self.canvas}, refused=self.tell)
@@ -331,6 +341,7 @@ class MainWindow(QMainWindow):
     def reset_layout(self) -> None:
         """Put every panel back where it was at first."""
         self.restoreState(self._factory_state, STATE_VERSION)
+        self._size_docks()
 
     # -- building -------------------------------------------------------------------------------------
 
@@ -362,8 +373,15 @@ class MainWindow(QMainWindow):
                 first[panel.area] = dock
         for dock in first.values():
             dock.raise_()
-        self.resizeDocks([first["left"], first["right"]], [230, 318], Qt.Orientation.Horizontal)
-        self.resizeDocks([first["bottom"]], [250], Qt.Orientation.Vertical)
+        self._first = first
+
+    def _size_docks(self) -> None:
+        """The proportions of a fresh window; only a window of its final size can be given them."""
+        first = self._first
+        self.resizeDocks([first["left"], first["right"]], [230, 320], Qt.Orientation.Horizontal)
+        self.resizeDocks([first["bottom"]], [240], Qt.Orientation.Vertical)
+        heights = {"right": 380, "right-mid": 250, "right-low": 220}
+        self.resizeDocks([first[area] for area in heights], list(heights.values()), Qt.Orientation.Vertical)
 
     def _dock(self, panel: Panel) -> QDockWidget:
         dock = _named(f"dock.{panel.id}", QDockWidget(panel.title, self))
@@ -371,7 +389,19 @@ class MainWindow(QMainWindow):
         dock.setWidget(widget)
         self.panels[panel.id], self.docks[panel.id] = widget, dock
         widget.windowTitleChanged.connect(dock.setWindowTitle)
+        for moved in (dock.dockLocationChanged, dock.topLevelChanged, dock.visibilityChanged):
+            moved.connect(self._settle_soon.start)
         return dock
+
+    def _settle_titles(self) -> None:
+        """A dock among tabs is named by its tab; only one that stands alone needs a title to hold it by."""
+        for dock in self.docks.values():
+            tabbed = not dock.isFloating() and any(not d.isHidden() for d in self.tabifiedDockWidgets(dock))
+            bare = dock.titleBarWidget() is not None
+            if tabbed and not bare:
+                dock.setTitleBarWidget(QWidget())
+            elif bare and not tabbed:
+                dock.setTitleBarWidget(None)  # type: ignore[arg-type]  # None gives Qt's own back
 
     def _place_toolbar(self) -> None:
         bar = _named("toolbar", QToolBar("Toolbar", self, movable=False, floatable=False))
@@ -386,7 +416,9 @@ class MainWindow(QMainWindow):
             bar, ["edit.undo", "edit.redo", "", "run.start", "run.step", "run.pause", "run.stop"]
         )
         for id_ in ("edit.undo", "edit.redo"):
-            bar.widgetForAction(self.commands[id_]).setProperty("iconOnly", True)
+            button = bar.widgetForAction(self.commands[id_])
+            if isinstance(button, QToolButton):
+                button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
         bar.widgetForAction(self.commands["run.start"]).setProperty("primary", True)
         bar.addWidget(self._answers)
         spacer = QWidget()
@@ -491,7 +523,7 @@ class MainWindow(QMainWindow):
             self.canvas.show_draft(document.draft, self._overlay(document), document.selection)
         name = _stem(document) if document else ""
         self._title.setText(name if document is None or document.clean else f"{name}  •  edited")
-        self.setWindowTitle(f"{name} — Treewright" if name else "Treewright")
+        self.setWindowTitle(f"{name}[*] — Treewright" if name else "Treewright")
         self.setWindowModified(bool(document and not document.clean))
         self._name_tabs()
         self.commands.refresh()
@@ -688,8 +720,8 @@ class MainWindow(QMainWindow):
         geometry, state = stored.value("geometry"), stored.value("state")
         if not (isinstance(geometry, QByteArray) and self.restoreGeometry(geometry)):
             self.resize(1600, 1000)
-        if isinstance(state, QByteArray):
-            self.restoreState(state, STATE_VERSION)
+        if not (isinstance(state, QByteArray) and self.restoreState(state, STATE_VERSION)):
+            QTimer.singleShot(0, self._size_docks)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         if self._closing:

@@ -24,6 +24,7 @@ from engine import (
     standard_catalog,
 )
 from engine.evaluate import Case, find_cases, inputs_of, read_cases
+from engine.records import JsonlSink
 
 RECORDS: Final = "decisions.jsonl"
 

@@ -491,7 +491,9 @@ def _limit_problems(
         message = "maxLlmCalls is 0, so the run ends at the first classify node."
         yield problem_at("budget-calls-zero", "warning", message, "budget", "maxLlmCalls")
     if calls > 0 and 2 * len(asking) > calls and _asks(graph, asking, components, calls // 2 + 1):
-        message = f"A path asks {calls // 2 + 1} or more questions: with answers asked for twice, {calls} calls run out."
+        message = (
+            f"maxLlmCalls is {calls}: a path of {calls // 2 + 1} questions, each asked twice, uses up more."
+        )
         yield problem_at("budget-calls-tight", "info", message, "budget", "maxLlmCalls")
 
 

@@ -67,7 +67,6 @@ from engine.records import JsonlSink, Record
 from engine.tree import fill
 
 app = typer.Typer(
-    name="treewright",
     help="Check, run, test and export decision trees.",
     no_args_is_help=True,
     add_completion=False,
@@ -509,6 +508,8 @@ def run(  # noqa: PLR0913, PLR0917 - an option each
         _emit({**result.as_json(), "transcript": _transcript(started), "records": written})
     if folder is not None:
         typer.echo(f"Transcripts: {folder}", err=as_json)
+        if started.transcript is not None and started.transcript.status != "Completed":
+            say(f"No transcript was written: {started.transcript.status}.")
     if not as_json:
         typer.echo(outcome_line(result))
     raise typer.Exit(OK if result.succeeded else NOT_TERMINAL)

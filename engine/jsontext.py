@@ -87,6 +87,8 @@ def locate(text: str, pointer: str) -> tuple[int, int]:
 def places(text: str, pointers: Iterable[str]) -> dict[str, tuple[int, int]]:
     """What ``locate`` says of each pointer, in one reading of the text."""
     paths = {pointer: path_of(pointer) for pointer in pointers}
+    if not paths:
+        return {}
     root = _Spot()
     for path in paths.values():
         spot = root

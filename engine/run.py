@@ -53,6 +53,7 @@ from engine.events import (
     Visit,
 )
 from engine.llm import Message
+from engine.llm.failures import caller_is_cancelled
 from engine.tree import (
     UNKNOWN,
     ActionNode,
@@ -390,7 +391,7 @@ class _Execution:
 
     def check_cancelled(self) -> None:
         """Go no further once the run was cancelled."""
-        if self.cancelled:
+        if self.cancelled or caller_is_cancelled():
             raise asyncio.CancelledError
 
     async def check_limits(self, node: NodeId) -> None:
@@ -485,7 +486,7 @@ class _Visiting:
             return await run.parts.catalog.actions[action_key].execute(context)
         except asyncio.CancelledError as error:
             # A time-out inside an action may surface as a cancellation although nobody cancelled the run.
-            if run.cancelled:
+            if run.cancelled or caller_is_cancelled():
                 raise
             return ActionResult(
                 "permanentFailure", error=str(error) or "The action was cancelled from inside."
@@ -655,14 +656,12 @@ class _Pull(Awaitable[Stop | None]):
                     yield awaited
                 except BaseException as error:  # noqa: BLE001 - handed to the body, which decides
                     thrown = error
-                    if isinstance(error, asyncio.CancelledError):
-                        self._execution.cancelled = True
                     awaited = self._body.throw(error)
                 else:
                     awaited = self._body.send(None)
         except StopIteration:
             # The body ended in good order; a cancelled reader stays cancelled all the same.
-            if isinstance(thrown, asyncio.CancelledError):
+            if isinstance(thrown, asyncio.CancelledError) and caller_is_cancelled():
                 raise thrown from None
             return None
         return awaited

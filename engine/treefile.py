@@ -9,9 +9,8 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache, reduce
-from operator import getitem
-from typing import Any, Final, TypeAlias, cast
+from functools import cache
+from typing import Final, TypeAlias, cast
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -197,7 +196,9 @@ def _understood(document: JsonObject) -> tuple[Tree, list[Problem]]:
 def _set_aside(document: JsonObject, path: Sequence[str | int], *, absent: bool) -> None:
     """Take out a part; where others are counted or named by it, an empty one stays in its place."""
     *parents, last = path
-    holder: dict[str | int, object] = reduce(getitem, parents, cast("dict[str | int, Any]", document))
+    holder = cast("dict[str | int, object]", document)
+    for part in parents:
+        holder = cast("dict[str | int, object]", holder[part])
     match path:
         case ["nodes", _] | ["nodes", _, "transitions", _]:
             holder[last] = {}

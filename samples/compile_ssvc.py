@@ -130,8 +130,11 @@ def compile_tree(table: Table, tree_id: str, *, reduced: bool = True) -> Tree:
         ),
         nodes={
             **{ids[q]: _node(table.points[q.depth], q, ways[q], ids) for q in questions},
-            **{_slug(verdict): _terminal(verdict) for verdict in _outcomes(table)},
-            _slug(NEEDS_A_PERSON): _terminal(NEEDS_A_PERSON),
+            **{
+                _slug(verdict): TerminalNode(name=verdict.capitalize(), verdict=verdict)
+                for verdict in _outcomes(table)
+            },
+            NEEDS_A_PERSON: TerminalNode(name="Needs a person", verdict=NEEDS_A_PERSON),
         },
     )
 
@@ -148,7 +151,7 @@ def case_of(number: int, row: Row, table: Table, tree: Tree) -> Case:
     return Case(id=f"row-{number}", answers=answers, expect=Expectation(verdict=outcome, outcome="Terminal"))
 
 
-NEEDS_A_PERSON: Final = "needs a person"
+NEEDS_A_PERSON: Final = "needs-a-person"
 
 SYSTEM_PROMPT: Final = (
     "You help to judge how urgent a vulnerability is, one question at a time, by the definitions of SSVC. "
@@ -206,19 +209,15 @@ def _node(point: Point, question: Question, ways: list[Way], ids: Mapping[Questi
     return ClassifyNode(
         name=_title(point),
         description="Asked after: " + "; or ".join(", ".join(way) for way in ways) + "." if ways[0] else None,
-        task=f'{_title(point)}: "{point.meaning}"\nWhich value fits this vulnerability best?\n{meanings}',
+        task=(
+            f'"{point.meaning}" Which value of {point.name.lower()} fits this vulnerability best?\n{meanings}'
+        ),
         answers=tuple(point.values),
         transitions=tuple(
             Transition(condition=branch, next_node_id=target)
-            for branch, target in zip(
-                (*point.values, UNKNOWN), (*targets, _slug(NEEDS_A_PERSON)), strict=True
-            )
+            for branch, target in zip((*point.values, UNKNOWN), (*targets, NEEDS_A_PERSON), strict=True)
         ),
     )
-
-
-def _terminal(verdict: str) -> TerminalNode:
-    return TerminalNode(name=verdict.capitalize(), verdict=verdict)
 
 
 def _outcomes(table: Table) -> list[str]:

@@ -23,7 +23,7 @@ CHIP: Final = 20
 PILL_TEXT: Final = 34
 """Where the text of a terminal begins; its ring is left of that."""
 
-COLUMN: Final = CARD + 94
+COLUMN: Final = CARD + 149
 """A card and the gutter to its right, as far as stubs are concerned."""
 
 _RUN: Final = 24.0  # a forward branch needs this much room to be drawn as one curve
@@ -146,7 +146,7 @@ def lane(start: Point, end: Point, source: Rect, target: Rect, others: Iterable[
         if lower.y - upper.bottom >= 2 * _CLEAR
     ]
     left, right = min(out, back), max(out, back)
-    cards = [card for card in others if card.x < right + 8 and card.right > left - 8]
+    cards = [card for card in others if card.x < right + 8 and card.x + card.w > left - 8]
     level = next((y for y in between if not _in_way(cards, y)), None)
     if level is None:
         level = max(source.bottom, target.bottom) + _CLEAR + shift
@@ -157,10 +157,10 @@ def lane(start: Point, end: Point, source: Rect, target: Rect, others: Iterable[
 
 
 def stub(start: Point, name: str) -> Route:
-    """A short line and a chip with the name of the far end."""
-    end = Point(start.x + 24, start.y)
-    width = min(_even(text_width(name, 11)) + 18, 150.0)
-    return Route("stub", (start, end), Rect(end.x, end.y - CHIP / 2, width, CHIP))
+    """A short line beside the port and a chip with the name of the far end."""
+    end = Point(start.x + 20, start.y)
+    width = min(_even(text_width(name, 11)) + 16, 120.0)
+    return Route("stub", (Point(start.x + 5, start.y), end), Rect(end.x, end.y - CHIP / 2, width, CHIP))
 
 
 def snapped(value: float) -> float:
@@ -169,8 +169,8 @@ def snapped(value: float) -> float:
 
 
 def text_width(text: str, pixels: float, *, bold: bool = False) -> float:
-    """About how wide a text is in a font of this height: never much less than in the widest usual font."""
-    return sum(map(_letter_width, text)) * pixels * (1.12 if bold else 1.0)
+    """About how wide a text is in a font of this height, between the narrow and the wide usual fonts."""
+    return sum(map(_letter_width, text)) * pixels * (1.06 if bold else 1.0)
 
 
 def _letter_width(letter: str) -> float:

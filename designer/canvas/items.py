@@ -122,6 +122,7 @@ class NodeItem(QGraphicsItem):
         self.prepareGeometryChange()
         self.node, self.place = node, place
         self.size = card_size(node, self.node_id)
+        self.card = Rect(place.x, place.y, *self.size)
         self.setPos(place.x, place.y)
         self._lay_out()
         self.update()
@@ -146,11 +147,6 @@ class NodeItem(QGraphicsItem):
             self.hint = hint
             self.setOpacity(0.35 if hint == "refused" else 1.0)
             self.update()
-
-    @property
-    def card(self) -> Rect:
-        """The card in the scene, without what reaches out of it."""
-        return Rect(self.place.x, self.place.y, *self.size)
 
     def branch_at(self, pos: QPointF, slack: float = 0.0) -> str | None:
         """The branch whose port is at this place of the item, if any."""
@@ -480,17 +476,22 @@ class EdgeItem(QGraphicsItem):
         self._lay_out()
         self.update()
 
+    def has_name_at(self, pos: QPointF) -> bool:
+        """Whether the chip with the name of the far end is at this place of the scene."""
+        return self.route.chip is not None and QRectF(*self.route.chip).contains(pos)
+
     def tip(self) -> str:
         """Where the branch comes from and leads, as plain text."""
         end = f"{self.name} (there is no such node)" if self.lost else self.name
         return f"{self.key[1]} → {end}"
 
     def _rise(self) -> None:
-        self.setZValue(1.0 if self.route.chip else 0.5 if self.taken else 0.0)
+        # A name is worth more than the rim of a card that stands too near.
+        self.setZValue(3.0 if self.route.chip else 0.5 if self.taken else 0.0)
 
     def _lay_out(self) -> None:
         chip = self.route.chip
-        self._name = self._style.small.elided(self.name, chip.w - 16) if chip else ""
+        self._name = self._style.small.elided(self.name, chip.w - 12) if chip else ""
 
     def boundingRect(self) -> QRectF:
         bounds = self._path.boundingRect()

@@ -1,6 +1,6 @@
 """Exactly the draft, as items: :meth:`Scene.show` is the only code that adds, moves or removes any."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -8,6 +8,7 @@ from PySide6.QtCore import QPointF, QRectF, Signal
 from PySide6.QtWidgets import QGraphicsScene
 
 from designer.canvas.geometry import (
+    Rect,
     Route,
     curve,
     input_port,
@@ -111,7 +112,11 @@ class Scene(QGraphicsScene):
         """What is at this place; ``slack`` widens ports and lines for a view that shows them small."""
         reach = 10 + slack
         found = self.items(QRectF(pos.x() - reach, pos.y() - reach, 2 * reach, 2 * reach))
+        edges = [item for item in found if isinstance(item, EdgeItem)]
         cards = [item for item in found if isinstance(item, NodeItem)]
+        for edge in edges:
+            if edge.has_name_at(pos):
+                return Spot(edge=edge)
         for card in cards:
             if (branch := card.branch_at(pos - card.pos(), slack)) is not None:
                 return Spot(card, branch)
@@ -119,9 +124,7 @@ class Scene(QGraphicsScene):
             if card.shape().contains(pos - card.pos()):
                 return Spot(card)
         near = QRectF(pos.x() - slack, pos.y() - slack, 2 * slack + 0.1, 2 * slack + 0.1)
-        return Spot(
-            edge=next((e for e in found if isinstance(e, EdgeItem) and e.shape().intersects(near)), None)
-        )
+        return Spot(edge=next((edge for edge in edges if edge.shape().intersects(near)), None))
 
     def contents(self, node_ids: Iterable[NodeId] | None = None) -> QRectF:
         """The box around these cards and what reaches out of them; around everything when none are named."""
@@ -171,10 +174,11 @@ class Scene(QGraphicsScene):
         slots = {
             target: slot for slot, target in enumerate(sorted({self._target(key) for key in self._lanes}))
         }
+        others = [card.card for card in self._cards.values()]
         for key in edges:
             target = self._target(key)
             self._branches[key].put(
-                target, self._name(target), self._route(key, slots), lost=target not in self._cards
+                target, self._name(target), self._route(key, slots, others), lost=target not in self._cards
             )
             ends |= {key[0], target}
         self._lit &= self._branches.keys()
@@ -219,7 +223,7 @@ class Scene(QGraphicsScene):
         source, target = self._cards[key[0]], self._cards[self._target(key)]
         return not is_forward(output_port(source.card, source.node, key[1]), input_port(target.card))
 
-    def _route(self, key: EdgeKey, slots: Mapping[NodeId, int]) -> Route:
+    def _route(self, key: EdgeKey, slots: Mapping[NodeId, int], others: Sequence[Rect]) -> Route:
         source, target = self._cards[key[0]], self._cards.get(self._target(key))
         start = output_port(source.card, source.node, key[1])
         if target is None or self._is_stub(key):
@@ -227,7 +231,6 @@ class Scene(QGraphicsScene):
         end = input_port(target.card)
         if key not in self._lanes:
             return curve(start, end)
-        others = (card.card for card in self._cards.values())
         return lane(start, end, source.card, target.card, others, slots[target.node_id])
 
     def _marks(self, node_id: NodeId) -> Marks:

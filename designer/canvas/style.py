@@ -86,7 +86,9 @@ class Style:
             ConditionNode: QColor(tokens.condition),
         }
         # In the order verdicts appear in a tree. No red: nobody said that any of them is bad.
-        self._verdicts = [QColor(c) for c in (tokens.good, tokens.action, tokens.warn, tokens.classify)]
+        self._verdicts = [
+            QColor(c) for c in (tokens.good, tokens.action, tokens.warn, tokens.classify, tokens.secondary)
+        ]
         self.headline = Type(16, bold=True)
         self.title = Type(13, bold=True)
         self.label = Type(13)

@@ -38,7 +38,7 @@ from PySide6.QtWidgets import QApplication, QFrame, QGraphicsView, QToolTip, QWi
 
 from designer import theme
 from designer.canvas.chrome import Breadcrumb, Hint, ZoomBar
-from designer.canvas.geometry import CARD, DOTS, GRID, TITLE, Rect, rows, snapped
+from designer.canvas.geometry import CARD, DOTS, GRID, TITLE, rows, snapped
 from designer.canvas.gestures import Band, Connect, Gesture, MayConnect, Move, Pan, Pointer
 from designer.canvas.items import EdgeItem
 from designer.canvas.overlay import EdgeKey, Overlay
@@ -296,19 +296,19 @@ class CanvasView(QGraphicsView):
     def _click_edge(self, edge: EdgeItem, at: QPointF, modifiers: Qt.KeyboardModifier) -> None:
         if modifiers & _Mod.AltModifier:
             self.disconnect_requested.emit(*edge.key)
-        elif _on(edge.route.chip, at) and not edge.lost:
+        elif edge.has_name_at(at) and not edge.lost:
             self.go_to(edge.target)
         else:
             self._select(frozenset())
             self._pick(edge.key)
 
     def _cursor(self, spot: Spot, at: QPointF) -> Qt.CursorShape:
-        chip = spot.edge.route.chip if spot.edge else None
         if self._space:
             return Qt.CursorShape.OpenHandCursor
         if spot.branch is not None:
             return Qt.CursorShape.CrossCursor
-        return Qt.CursorShape.PointingHandCursor if _on(chip, at) else Qt.CursorShape.ArrowCursor
+        points = spot.edge is not None and spot.edge.has_name_at(at)
+        return Qt.CursorShape.PointingHandCursor if points else Qt.CursorShape.ArrowCursor
 
     def _end_gesture(self) -> Gesture | None:
         gesture, self._gesture = self._gesture, None
@@ -590,10 +590,6 @@ class CanvasView(QGraphicsView):
     def drawForeground(self, painter: QPainter, rect: QRectF | QRect) -> None:
         if self._gesture is not None:
             self._gesture.paint(painter)
-
-
-def _on(box: Rect | None, at: QPointF) -> bool:
-    return box is not None and QRectF(*box).contains(at)
 
 
 _HOW_TO: Final = "Tab goes through the nodes, Alt and arrows follow branches, Enter opens a node."

@@ -284,6 +284,9 @@ class Text(QPlainTextEdit):
     def _grow(self) -> None:
         lines = max(self._lines, min(self._most, int(self.document().size().height())))
         height = self.fontMetrics().lineSpacing() * lines + 2 * self.document().documentMargin() + 8
+        overfull = self.document().size().height() > self._most
+        policy = Qt.ScrollBarPolicy.ScrollBarAsNeeded if overfull else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+        self.setVerticalScrollBarPolicy(policy)
         if self.height() != round(height) or self.minimumHeight() != round(height):
             self.setFixedHeight(round(height))
 

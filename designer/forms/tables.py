@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Final, Generic, TypeVar
 
 from PySide6.QtCore import (
@@ -57,6 +58,9 @@ class _Rows(QAbstractTableModel):
         match role:
             case Qt.ItemDataRole.DisplayRole:
                 return clipped(column.text(row))
+            case Qt.ItemDataRole.ToolTipRole:
+                # As a rich text of our own, because a tip that looks like markup would be read as such.
+                return f"<p>{escape(clipped(column.text(row), 2000))}</p>"
             case Qt.ItemDataRole.DecorationRole if column.icon and (icon := column.icon(row)):
                 return small_icon(*icon)
             case Qt.ItemDataRole.ForegroundRole if column.tone and (tone := column.tone(row)):

@@ -1,18 +1,20 @@
 """The run log: one line for each thing that happened in the last run."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import singledispatch
-from typing import Final
+from typing import Final, TypeAlias
 
-from designer.forms import Column, Empty, Pages, Table
+from designer.forms import Column, Empty, Pages, Table, node_title
 from designer.workbench import Workbench
 from engine import (
     ActionCompleted,
+    AnyNode,
     AttemptCompleted,
     BudgetPassed,
     ClassificationCompleted,
     Event,
+    NodeId,
     NodeVisited,
     RunEnded,
     RunStarted,
@@ -21,13 +23,14 @@ from engine import (
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of the log."""
+    """One line of the log: what happened, and at which node (an empty text: to the run itself)."""
 
-    number: int
-    time: str
-    node: str
     text: str
+    node: NodeId = ""
     tone: str | None = None
+    title: str = ""
+    time: str = ""
+    number: int = 0
 
 
 class LogPanel(Pages):
@@ -35,8 +38,8 @@ class LogPanel(Pages):
 
     def __init__(self, workbench: Workbench) -> None:
         columns = (
-            Column[Line]("Time", lambda line: line.time, width=96, mono=True, tone=lambda _: "secondary"),
-            Column[Line]("Node", lambda line: line.node, width=190),
+            Column[Line]("Time", lambda line: line.time, width=114, mono=True, tone=lambda _: "secondary"),
+            Column[Line]("Node", lambda line: line.title, width=190),
             Column[Line]("What happened", lambda line: line.text, tone=lambda line: line.tone),
         )
         self.table = Table(columns, "Run log", key=lambda line: line.number)
@@ -72,48 +75,77 @@ class LogPanel(Pages):
 
 def lines_of(events: Sequence[Event]) -> tuple[Line, ...]:
     """The lines these events are told in; what a later event says better has none of its own."""
-    said = [(event, told) for event in events if (told := _told(event)) is not None]
-    return tuple(
-        Line(number, event.at.astimezone().strftime("%H:%M:%S.%f")[:-3], *told)
-        for number, (event, told) in enumerate(said)
-    )
+    lines: list[Line] = []
+    nodes: Mapping[NodeId, AnyNode] = {}
+
+    def title(node_id: NodeId) -> str:
+        return node_title(node_id, nodes.get(node_id))
+
+    for event in events:
+        if isinstance(event, RunStarted):
+            nodes = event.tree.nodes
+        told = _told(event, title)
+        if told is not None:
+            time = event.at.astimezone().strftime("%H:%M:%S.%f")[:-3]
+            lines.append(
+                replace(told, number=len(lines), time=time, title=title(told.node) if told.node else "")
+            )
+    return tuple(lines)
 
 
-_Told = tuple[str, str, str | None]
+_Title: TypeAlias = Callable[[NodeId], str]
 
 
 @singledispatch
-def _told(_event: Event) -> _Told | None:
+def _told(_event: Event, _title: _Title) -> Line | None:
     return None
 
 
 @_told.register
-def _(event: RunStarted) -> _Told:
-    return "", f"Started {event.tree.name or event.tree.tree_id}, version {event.tree.version}", "secondary"
-
-
-@_told.register
-def _(event: AttemptCompleted) -> _Told | None:
-    rejected = event.attempt.rejected
-    return (event.node, f"The reply could not be used: {rejected}", "warn") if rejected else None
-
-
-@_told.register
-def _(event: ClassificationCompleted) -> _Told | None:
-    found = event.classification
-    return (found.node, f"No allowed answer: {_WHY[found.reason]}", "warn") if found.reason else None
-
-
-@_told.register
-def _(event: ActionCompleted) -> _Told:
-    text = f"{event.action_key}: {_STATUS[event.status]}"
-    more = event.error or event.summary
-    pinned = " (pinned)" if event.pinned else ""
-    return (
-        event.node,
-        f"{text}{pinned}{f'. {more}' if more else ''}",
-        None if event.status == "success" else "warn",
+def _(event: RunStarted, _title: _Title) -> Line:
+    return Line(
+        f"Started {event.tree.name or event.tree.tree_id}, version {event.tree.version}", tone="secondary"
     )
+
+
+@_told.register
+def _(event: AttemptCompleted, _title: _Title) -> Line | None:
+    rejected = event.attempt.rejected
+    return Line(f"The reply could not be used: {rejected}", event.node, "warn") if rejected else None
+
+
+@_told.register
+def _(event: ClassificationCompleted, _title: _Title) -> Line | None:
+    found = event.classification
+    return Line(f"No allowed answer: {_WHY[found.reason]}", found.node, "warn") if found.reason else None
+
+
+@_told.register
+def _(event: ActionCompleted, _title: _Title) -> Line:
+    more = event.error or event.summary
+    words = f"{_STATUS[event.status]}{' (pinned)' if event.pinned else ''}{f'. {more}' if more else ''}"
+    return Line(f"{event.action_key}: {words}", event.node, None if event.status == "success" else "warn")
+
+
+@_told.register
+def _(event: BudgetPassed, _title: _Title) -> Line:
+    return Line("The time limit was passed; this tree goes on", event.node, "warn")
+
+
+@_told.register
+def _(event: NodeVisited, title: _Title) -> Line:
+    visit = event.visit
+    if visit.branch is None or visit.next is None:
+        return Line(f"Verdict {visit.outcome}" if visit.type == "terminal" else "Not finished", visit.node)
+    return Line(f"{visit.branch} → {title(visit.next)}{' (forced)' if visit.forced else ''}", visit.node)
+
+
+@_told.register
+def _(event: RunEnded, _title: _Title) -> Line:
+    result = event.result
+    if result.outcome == "Terminal":
+        return Line(f"Ended with the verdict {result.verdict}", tone="good")
+    return Line(f"Ended: {result.error or result.outcome}", tone="bad")
 
 
 _WHY: Final = {
@@ -130,24 +162,3 @@ _STATUS: Final = {
     "transientFailure": "failed for now",
     "permanentFailure": "failed for good",
 }
-
-
-@_told.register
-def _(event: BudgetPassed) -> _Told:
-    return event.node, "A limit was passed; this tree goes on", "warn"
-
-
-@_told.register
-def _(event: NodeVisited) -> _Told:
-    visit = event.visit
-    if visit.branch is None:
-        return visit.node, f"Verdict {visit.outcome}" if visit.type == "terminal" else "Not finished", None
-    return visit.node, f"{visit.branch} → {visit.next}{' (forced)' if visit.forced else ''}", None
-
-
-@_told.register
-def _(event: RunEnded) -> _Told:
-    result = event.result
-    if result.outcome == "Terminal":
-        return "", f"Ended with the verdict {result.verdict}", "good"
-    return "", f"Ended: {result.error or result.outcome}", "bad"

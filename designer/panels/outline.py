@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from html import escape
 from typing import Final
 
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, QSignalBlocker, Qt
@@ -196,14 +197,10 @@ def _item(entry: Entry) -> QStandardItem:
     item.setData(words, Qt.ItemDataRole.AccessibleTextRole)
     hints = "\n".join(filter(None, (entry.node, shared.capitalize(), lost.capitalize())))
     # A tooltip that looks like markup would be read as such.
-    item.setToolTip(f"<p style='white-space:pre'>{_escaped(hints)}</p>")
+    item.setToolTip(f"<p style='white-space:pre'>{escape(hints)}</p>")
     if not entry.reached:
         item.setForeground(QColor(theme.tokens().secondary))
     return item
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 class _View(QTreeView):

@@ -46,6 +46,7 @@ class PalettePanel(QWidget):
     def __init__(self, _workbench: Workbench) -> None:
         super().__init__()
         self.setObjectName("panel.palette")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._list = _Kinds(self.add_requested.emit)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 6, 0, 0)

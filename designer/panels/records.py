@@ -119,10 +119,10 @@ class RecordsPanel(Pages):
             (
                 Column[RecordedDecision]("Time", lambda d: _time(d.record.started), width=104, mono=True),
                 Column[RecordedDecision]("Node", lambda d: _node(d.record)),
-                Column[RecordedDecision]("Answer", lambda d: answer_of(d.record), width=120, bold=True),
+                Column[RecordedDecision]("Answer", lambda d: answer_of(d.record), bold=True),
                 Column[RecordedDecision]("Confidence", lambda d: _confidence(d.record), width=84, mono=True),
                 Column[RecordedDecision](
-                    "Outcome", lambda d: outcome_of(d)[0], width=140, tone=lambda d: outcome_of(d)[1]
+                    "Outcome", lambda d: outcome_of(d)[0], tone=lambda d: outcome_of(d)[1]
                 ),
             ),
             "Records",
@@ -224,7 +224,7 @@ class _Detail(QScrollArea):
         record = decision.record
         self._node.setText(_node(record))
         self._cost.setText(_cost(record))
-        asked = [clipped(_text(q.instructions), 2000) for q in record.questions.values()]
+        asked = [clipped(_task(q), 2000) for q in record.questions.values()]
         self._question.setText("\n".join(filter(None, asked)))
         self.bars.show_bars(bars_of(decision))
         state = _text(record.state)
@@ -306,6 +306,11 @@ def _told(question: AskedQuestion | None, answer: Answer) -> str:
         return "yes" if answer.probability >= 0.5 else "no"
     options = question.options if question else ()
     return options[answer.chosen_index] if answer.chosen_index < len(options) else str(answer.chosen_index)
+
+
+def _task(question: AskedQuestion) -> str:
+    asked = question.instructions
+    return _text(asked["task"] if isinstance(asked, dict) and "task" in asked else asked)
 
 
 def _word(answer: str | int | bool) -> str:

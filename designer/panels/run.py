@@ -7,7 +7,7 @@ from PySide6.QtGui import QKeySequence, QWheelEvent
 from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from designer import theme
-from designer.forms import clipped, node_title, plain, without_wheel
+from designer.forms import Current, clipped, node_title, plain, without_wheel
 from designer.running import RunState
 from designer.workbench import Workbench
 from engine import UNKNOWN, ClassifyNode, RunResult
@@ -75,6 +75,8 @@ class RunPanel(QScrollArea):
         self.setWidget(page)
         workbench.current_changed.connect(lambda _: self._refresh())
         workbench.cases_changed.connect(lambda _: self._list_cases())
+        self._current = Current(workbench, self)
+        self._current.checked.connect(lambda _: self._say())
         self._running.state_changed.connect(lambda _: self._refresh())
         self._running.trail_changed.connect(lambda _: self._say())
         self._running.asked.connect(lambda _: self._show_question())
@@ -95,7 +97,7 @@ class RunPanel(QScrollArea):
     def _refresh(self) -> None:
         case, cases = self._running.case, self._workbench.cases
         self.source.setCurrentIndex(cases.index(case) + 1 if case in cases else 0)
-        self.source.setEnabled(not self._running.active)
+        self.source.setEnabled(self._running.state in {RunState.IDLE, RunState.ENDED})
         document = self._workbench.current
         trouble = self._workbench.case_trouble
         asking = [
@@ -168,8 +170,7 @@ class RunPanel(QScrollArea):
             badge.setAlignment(Qt.AlignmentFlag.AlignCenter)
             badge.setFixedSize(20, 18)
             row.addWidget(badge)
-        for label in (text,):
-            label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        text.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         button.setMinimumHeight(34)
         button.clicked.connect(lambda: self._running.answer(answer))
         self._buttons.addWidget(button)

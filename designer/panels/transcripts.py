@@ -135,7 +135,7 @@ class TranscriptsPanel(Pages):
         self._stale, self._page, self._pages = True, 0, 1
         self.table = Table(
             (
-                Column[Transcript]("Written", lambda t: f"{t.at:%Y-%m-%d %H:%M:%S}", width=150, mono=True),
+                Column[Transcript]("Written", lambda t: f"{t.at:%Y-%m-%d %H:%M:%S}", width=166, mono=True),
                 Column[Transcript]("Tree", lambda t: t.goal),
                 Column[Transcript]("Size", lambda t: _size(t.size), width=70, tone=lambda _: "secondary"),
             ),

@@ -173,7 +173,7 @@ def _faults(error: ValidationError) -> Iterator[Problem]:
         name = ".".join(map(str, path))
         if not path:
             message = "A case is an object."
-        elif fault["type"] == "missing":
+        elif fault["type"] == "missing" and not pinned:
             message = f"The case lacks '{name}'."
         elif fault["type"] == "extra_forbidden" and not pinned:
             message = f"A case has no member '{name}'."

@@ -14,7 +14,7 @@ from designer.canvas.picture import render_png
 from designer.canvas.scene import Scene
 from designer.document import edits
 from designer.document.draft import Draft, Place
-from engine import ClassifyNode, OpaqueNode, Problem, TerminalNode, Trail, Transition, Tree
+from engine import AnyNode, ClassifyNode, OpaqueNode, Problem, TerminalNode, Trail, Transition, Tree
 from tests.designer.drafts import leads, triage
 
 pytestmark = pytest.mark.usefixtures("qapp")
@@ -216,7 +216,7 @@ def test_a_port_is_found_where_it_is_drawn(scene: Scene):
 
 
 def odd() -> Draft:
-    nodes = {
+    nodes: dict[str, AnyNode] = {
         "no-answers": ClassifyNode(),
         "forty": ClassifyNode(
             name="名前 🎉 " * 40,

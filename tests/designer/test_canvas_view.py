@@ -331,7 +331,7 @@ def test_alt_and_arrows_follow_branches_and_columns(desk: Desk):
 
 
 def test_tab_goes_through_every_node_and_leaves_at_the_end(desk: Desk):
-    seen = []
+    seen: list[NodeId] = []
     for _ in desk.draft.tree.nodes:
         desk.key(KEY.Key_Tab)
         seen += desk.selection

@@ -1,5 +1,6 @@
 """The inspector: every field of the selected node and of the tree, and their JSON."""
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QTabWidget
 
 from designer.forms import Current
@@ -17,6 +18,7 @@ class Inspector(QTabWidget):
         super().__init__()
         self.setObjectName("panel.inspector")
         self.setDocumentMode(True)
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.tabBar().setAccessibleName("Inspector")
         self._current = Current(workbench, self)
         self.node, self.tree, self.json = (

@@ -1,13 +1,14 @@
 """Where a branch leads, as a choice among all nodes; every such choice shares one list."""
 
+from collections import Counter
 from typing import Final
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtGui import QStandardItem, QStandardItemModel, QWheelEvent
 from PySide6.QtWidgets import QComboBox
 
-from designer.forms import kind_tone, node_title, small_icon, without_wheel
-from engine import NODE_TYPES, Tree
+from designer.forms import node_title, without_wheel
+from engine import Tree
 
 NOWHERE: Final = "Nowhere yet"
 
@@ -17,28 +18,21 @@ class Targets:
 
     def __init__(self) -> None:
         self.model = QStandardItemModel()
-        self.ids: list[str] = []
-        self._shown: tuple[object, ...] = ()
+        self.ids: tuple[str, ...] = ()
+        self._titles: tuple[str, ...] = ()
 
     def show_tree(self, tree: Tree) -> bool:
         """Offer the nodes of this tree; whether that made a difference."""
-        titles = [(node_id, node.type, node_title(node_id, node)) for node_id, node in tree.nodes.items()]
-        shown = (tuple(titles), small_icon("dot", "text").cacheKey())
-        if shown == self._shown:
+        ids = ("", *tree.nodes)
+        titles = (NOWHERE, *(node_title(node_id, node) for node_id, node in tree.nodes.items()))
+        if (ids, titles) == (self.ids, self._titles):
             return False
-        self._shown = shown
-        often = [title for _, _, title in titles]
-        twice = (
-            {title for title in often if often.count(title) > 1} if len(set(often)) < len(often) else set()
-        )
-        self.ids = ["", *(node_id for node_id, _, _ in titles)]
+        self.ids, self._titles = ids, titles
+        times = Counter(titles)
         self.model.clear()
-        self.model.appendRow(QStandardItem(NOWHERE))
-        for node_id, kind, title in titles:
-            text = f"{title} ({node_id})" if title in twice and title != node_id else title
-            name = kind if kind in NODE_TYPES else "problem-error"
-            item = QStandardItem(small_icon(name or "problem-error", kind_tone(kind)), text)
-            item.setData(node_id, Qt.ItemDataRole.ToolTipRole)
+        for node_id, title in zip(ids, titles, strict=True):
+            alone = times[title] == 1 or title == node_id
+            item = QStandardItem(title if alone else f"{title} ({node_id})")
             self.model.appendRow(item)
         return True
 
