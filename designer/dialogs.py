@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, cast
 
-from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QDialog, QFileDialog, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from shiboken6 import isValid
 
 from designer.forms import Text, plain
 
@@ -32,7 +32,7 @@ class Button:
 async def ask(
     parent: QWidget | None, title: str, text: str, buttons: Sequence[str] = ("OK",), *, detail: str = ""
 ) -> bool:
-    """Whether the first of the buttons was pressed. ``detail`` can be read and copied in a field of its own."""
+    """Whether the first of the buttons was pressed. ``detail`` is shown in a field, to be read and copied."""
     first, *others = buttons
     made = (*(Button(other, other) for other in others), Button(first, first, primary=True))
     return await choose(parent, title, text, made, detail=detail) == first
@@ -65,9 +65,9 @@ async def ask_trust(parent: QWidget | None, folder: Path) -> bool:
     pressed = await choose(
         parent,
         "This project has Python code",
-        "Its own actions and predicates are Python files in this folder. Running them lets them do everything "
-        "you may do on this computer, so trust the folder only when you know who wrote them. Without them the "
-        "tree can be edited, checked and run with cases that pin what they would do.",
+        "Its own actions and predicates are Python files in this folder. Once run, they may do everything "
+        "you may do on this computer, so trust the folder only when you know who wrote them. Without them "
+        "the tree can be edited, checked, and run with cases that pin what they would do.",
         buttons,
         detail=str(folder),
     )
@@ -100,7 +100,7 @@ async def _answered(dialog: QDialog) -> bool:
     """Whether the dialog was accepted."""
     answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
-    def finish(code: int | QObject) -> None:
+    def finish(code: object) -> None:
         if not answer.done():
             answer.set_result(code == QDialog.DialogCode.Accepted.value)
 
@@ -110,10 +110,11 @@ async def _answered(dialog: QDialog) -> bool:
         dialog.open()
         return await answer
     finally:
-        dialog.finished.disconnect(finish)
-        dialog.destroyed.disconnect(finish)
-        dialog.hide()
-        dialog.deleteLater()
+        if isValid(dialog):
+            dialog.finished.disconnect(finish)
+            dialog.destroyed.disconnect(finish)
+            dialog.hide()
+            dialog.deleteLater()
 
 
 class _Question(QDialog):

@@ -96,7 +96,18 @@ if TYPE_CHECKING:
     from engine.session import Session as Session
     from engine.trail import Trail as Trail
     from engine.trail import trail_of as trail_of
+    from engine.transcript import REDACTED as REDACTED
+    from engine.transcript import Builder as Builder
+    from engine.transcript import FileSink as FileSink
+    from engine.transcript import MarkdownBuilder as MarkdownBuilder
+    from engine.transcript import Redactor as Redactor
+    from engine.transcript import TranscriptDecorator as TranscriptDecorator
+    from engine.transcript import TranscriptInfo as TranscriptInfo
     from engine.transcript import TranscriptOptions as TranscriptOptions
+    from engine.transcript import TranscriptPolicy as TranscriptPolicy
+    from engine.transcript import TranscriptSink as TranscriptSink
+    from engine.transcript import list_transcripts as list_transcripts
+    from engine.transcript import shipped_redactor as shipped_redactor
     from engine.tree import NODE_TYPES as NODE_TYPES
     from engine.tree import UNKNOWN as UNKNOWN
     from engine.tree import ActionNode as ActionNode
@@ -140,7 +151,8 @@ _HOMES: Final = {
     "run": "Inputs Phase Pins Run Stop",
     "session": "Session",
     "trail": "Trail trail_of",
-    "transcript": "TranscriptOptions",
+    "transcript": "Builder FileSink MarkdownBuilder REDACTED Redactor TranscriptDecorator TranscriptInfo "
+    "TranscriptOptions TranscriptPolicy TranscriptSink list_transcripts shipped_redactor",
     "tree": "ActionNode AnyNode Budget ClassifyNode ConditionNode Json NODE_TYPES Node NodeId "
     "OpaqueNode TerminalNode TimeSpan Transition Tree UNKNOWN placeholders",
     "treefile": "Reading read_tree tree_hash write_tree",

@@ -400,7 +400,8 @@ def _predicate_problems(node_id: NodeId, node: ConditionNode, catalog: Catalog) 
     try:
         model.model_validate(given)
     except ValidationError as error:
-        for name, fault in {str(fault["loc"][0]): fault for fault in reversed(error.errors())}.items():
+        faults = {str(fault["loc"][0]): fault for fault in reversed(error.errors(include_url=False))}
+        for name, fault in reversed(faults.items()):
             if fault["type"] == "missing":
                 message = f"Predicate '{key}' of node '{node_id}' needs the parameter '{name}'."
                 yield problem_at("predicate-parameter-missing", "error", message, *at, name)
@@ -490,10 +491,10 @@ def _limit_problems(
     if calls == 0 and asking:
         message = "maxLlmCalls is 0, so the run ends at the first classify node."
         yield problem_at("budget-calls-zero", "warning", message, "budget", "maxLlmCalls")
-    if calls > 0 and 2 * len(asking) > calls and _asks(graph, asking, components, calls // 2 + 1):
-        message = (
-            f"maxLlmCalls is {calls}: a path of {calls // 2 + 1} questions, each asked twice, uses up more."
-        )
+    enough = calls // 2
+    if calls > 0 and len(asking) > enough and _asks(graph, asking, components, enough + 1):
+        questions = "a question" if enough == 0 else f"{enough + 1} questions or more"
+        message = f"maxLlmCalls is {calls}, but one way asks {questions}, each of them up to twice."
         yield problem_at("budget-calls-tight", "info", message, "budget", "maxLlmCalls")
 
 

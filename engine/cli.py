@@ -597,8 +597,10 @@ def _case(opened: Opened, file: Path, case_id: str) -> Case:
     findings = [Finding(file, problem) for problem in problems]
     for finding in findings:
         say(finding.line())
-    known = ", ".join(case.id for case in cases[:10]) + (", …" if len(cases) > 10 else "")
     code = max((finding.code for finding in findings), default=FAULTY)
+    if not cases and findings:
+        raise typer.Exit(code)
+    known = ", ".join(case.id for case in cases[:10]) + (", …" if len(cases) > 10 else "")
     fail(f"{file}: there is no usable case '{case_id}'" + (f"; there are: {known}." if known else "."), code)
 
 
@@ -676,9 +678,7 @@ def _decider(
     if asking.kind is DeciderName.openai:
         # A stranger's project must not have a key sent to where it likes.
         if asking.key_env and not trust and not {"baseUrl", "keyEnv"} <= given.keys():
-            fail(
-                "treewright.json names a key or where it is sent: give --base-url and --key-env, or --trust."
-            )
+            fail(f"{FILE_NAME} says which key is sent where: give --base-url and --key-env, or --trust.")
         client = _client(asking)
         return TextDecider(client, client.model, asking.fallback_models), client
     if sys.stdin.isatty() and sys.stderr.isatty():

@@ -169,8 +169,10 @@ class NodeStarted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionCompleted(Event):
-    """An action came back. ``produced`` is all data that entered the store meanwhile, ``changed`` the
-    state properties that are different afterwards.
+    """An action came back.
+
+    ``produced`` is all data that entered the store meanwhile, ``changed`` the state properties that are
+    different afterwards.
     """
 
     node: NodeId

@@ -176,8 +176,7 @@ class Run:
     ) -> None:
         self.transcript = transcript
         self._execution = _Execution(tree, inputs, parts, list(observers), frozenset(stops_inside))
-        self._body = self._execution.execute()
-        self._started = False
+        self._body: Coroutine[object, None, None] | None = None
         self._driver: asyncio.Task[object] | None = None
         self._cancelled_driver = False
 
@@ -223,12 +222,13 @@ class Run:
             raise StopAsyncIteration
         if self._driver is not None:
             raise RuntimeError("A run has one reader at a time.")
-        self._driver, self._started = asyncio.current_task(), True
+        self._driver = asyncio.current_task()
+        self._body = self._body or self._execution.execute()
         self._execution.meter.resume()
         try:
-            stop = await _Pull(self._body, self._execution)
+            stop = await _Pull(self._body)
         except asyncio.CancelledError:
-            # When our own cancel() interrupted the reader, its task goes on; a cancelled reader stays cancelled.
+            # When our own cancel() interrupted the reader its task goes on; else it stays cancelled.
             if not self._cancelled_driver or self._driver is None or self._driver.uncancel():
                 raise
             stop = None
@@ -255,10 +255,10 @@ class Run:
             self._driver.cancel()
             return
         with suppress(StopIteration):
-            if self._started:
-                self._body.throw(asyncio.CancelledError())
+            if self._body is None:
+                self._execution.execute().send(None)
             else:
-                self._body.send(None)
+                self._body.throw(asyncio.CancelledError())
 
 
 class _Execution:
@@ -307,6 +307,7 @@ class _Execution:
         )
         exceeded: LimitName | None = None
         try:
+            self.check_cancelled()
             await self._walk(self._prepared())
             ending = _Ended("Unknown" if self.first_unknown else "Terminal", self.first_unknown)
         except BudgetStop as stop:
@@ -361,7 +362,6 @@ class _Execution:
     async def _walk(self, plan: Runnable) -> None:
         node_id = plan.tree.start_node_id
         while True:
-            self.check_cancelled()
             await _stop_at(Stop(node_id))
             self.check_cancelled()
             await self.check_limits(node_id)
@@ -644,8 +644,8 @@ def _stop_at(stop: Stop) -> Generator[Stop, None, None]:
 class _Pull(Awaitable[Stop | None]):
     """Runs the body until it stops or ends. What the body awaits is passed on to the event loop."""
 
-    def __init__(self, body: Coroutine[object, None, None], execution: _Execution) -> None:
-        self._body, self._execution = body, execution
+    def __init__(self, body: Coroutine[object, None, None]) -> None:
+        self._body = body
 
     def __await__(self) -> Generator[object, None, Stop | None]:
         thrown: BaseException | None = None

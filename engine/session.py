@@ -14,7 +14,7 @@ from engine.deciders import Decider
 from engine.deciders.scripted import ScriptedDecider
 from engine.events import Observer
 from engine.predicates import standard_catalog
-from engine.records import Sink, recorded, uuid7
+from engine.records import Sink, Source, recorded, uuid7
 from engine.run import Inputs, Parts, Phase, Run
 from engine.transcript import TranscriptOptions, open_transcript
 from engine.tree import Tree
@@ -71,7 +71,10 @@ class Session:
             transcript = open_transcript(self.transcript, document.tree_id, self.clock)
         decider: Decider = ScriptedDecider(inputs.pins.answers, inputs.pins.replies, otherwise=self.decider)
         if self.records is not None:
-            decider = recorded(decider, self.records, scripted=self.record_scripted, clock=self.clock)
+            source = self.decider if isinstance(self.decider, Source) else None
+            decider = recorded(
+                decider, self.records, source=source, scripted=self.record_scripted, clock=self.clock
+            )
         parts = Parts(
             decider=decider,
             new_id=self.new_id,

@@ -229,12 +229,11 @@ def _expected(path: Sequence[str | int], fault: ErrorDetails) -> str:
         words, inside = [f"node '{path[1]}'"], path[2:]
     words += [f"item {part + 1}" if isinstance(part, int) else f"field '{part}'" for part in inside]
     what = ", ".join(words)
+    what = what[0].upper() + what[1:]
     context = fault.get("ctx", {})
     if fault["type"] == "value_error":
-        expected = f"a time span: {context['error']}"
-    else:
-        expected = _EXPECTED.get(fault["type"]) or f"one of {context['expected']}"
-    return f"{what[0].upper()}{what[1:]} must be {expected}."
+        return f"{what} is wrong: {context['error']}."
+    return f"{what} must be {_EXPECTED.get(fault['type']) or 'one of ' + context['expected']}."
 
 
 def _plain(value: object) -> object:

@@ -30,6 +30,8 @@ def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
 def qapp(qapp: QApplication) -> QApplication:
     """The application, dressed once for all tests."""
     theme.apply(qapp, "light")
+    # As the program itself does: the last window that a test closes must not end the loop of the others.
+    qapp.setQuitOnLastWindowClosed(False)
     return qapp
 
 

@@ -49,7 +49,7 @@ class Type:
         while (line := layout.createLine()).isValid():
             line.setLineWidth(width)
             # Qt counts in UTF-16 units, Python in code points.
-            units = text[:500].encode("utf-16-le")[2 * line.textStart() :]
+            units = text[:500].encode("utf-16-le", "surrogatepass")[2 * line.textStart() :]
             if len(lines) == count - 1:
                 lines.append(self.elided(units.decode("utf-16-le", "ignore"), width))
                 break

@@ -18,7 +18,7 @@ Size: TypeAlias = tuple[float, float]
 
 CardSize: TypeAlias = Callable[[AnyNode, NodeId], Size]
 
-_COLUMN_GAP: Final = 94.0  # with a card of 236 it keeps every column on the grid
+_COLUMN_GAP: Final = 149.0  # with a card of 236 it keeps every column on the grid
 _ROW_GAP: Final = 44.0
 _LINE_GAP: Final = 22.0  # beside a branch that passes through a layer
 _GRID: Final = 11

@@ -1,4 +1,4 @@
-"""How panels and dialogs show values and have them changed: forms drawn from models, tables, texts, empty states.
+"""How values are shown and changed: forms drawn from models, tables, texts, empty states.
 
 A new field of a model gets its row by itself; a panel adds only what no model can say.
 """
@@ -9,6 +9,7 @@ from designer.forms.fields import (
     Field,
     Key,
     Line,
+    Quote,
     Refuse,
     Text,
     as_object,
@@ -28,6 +29,7 @@ from designer.forms.texts import (
     node_title,
     plain,
     small_icon,
+    titles_of,
 )
 
 __all__ = [
@@ -42,6 +44,7 @@ __all__ = [
     "Line",
     "Note",
     "Pages",
+    "Quote",
     "Refuse",
     "Table",
     "Text",
@@ -54,5 +57,6 @@ __all__ = [
     "plain",
     "small_icon",
     "spelled_json",
+    "titles_of",
     "without_wheel",
 ]

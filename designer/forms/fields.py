@@ -257,8 +257,10 @@ class Text(QPlainTextEdit):
         lines: int = 2,
         most: int = 14,
         mono: bool = False,
+        frame: int = 8,
     ) -> None:
         super().__init__()
+        self._frame = frame
         self._parse, self._spell, self._lines, self._most = parse, spell, lines, most
         self.setTabChangesFocus(True)
         self.setProperty("mono", mono)
@@ -283,7 +285,7 @@ class Text(QPlainTextEdit):
 
     def _grow(self) -> None:
         lines = max(self._lines, min(self._most, int(self.document().size().height())))
-        height = self.fontMetrics().lineSpacing() * lines + 2 * self.document().documentMargin() + 8
+        height = self.fontMetrics().lineSpacing() * lines + 2 * self.document().documentMargin() + self._frame
         overfull = self.document().size().height() > self._most
         policy = Qt.ScrollBarPolicy.ScrollBarAsNeeded if overfull else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
         self.setVerticalScrollBarPolicy(policy)
@@ -294,6 +296,16 @@ class Text(QPlainTextEdit):
         super().changeEvent(event)
         if event.type() in {QEvent.Type.FontChange, QEvent.Type.StyleChange}:
             self._grow()
+
+
+class Quote(Text):
+    """A text to be read and copied: without a frame, as high as it is long, up to a few lines."""
+
+    def __init__(self, most: int = 4) -> None:
+        super().__init__(lines=1, most=most, frame=0)
+        self.setReadOnly(True)
+        self.setStyleSheet("QPlainTextEdit { border: none; padding: 0; background: transparent; }")
+        self.document().setDocumentMargin(0)
 
 
 def without_wheel(event: QWheelEvent) -> None:

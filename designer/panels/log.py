@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Final, TypeAlias
 
-from designer.forms import Column, Empty, Pages, Table, node_title
+from designer.forms import Column, Empty, Pages, Table, titles_of
 from designer.workbench import Workbench
 from engine import (
     ActionCompleted,
-    AnyNode,
     AttemptCompleted,
     BudgetPassed,
     ClassificationCompleted,
@@ -76,14 +75,14 @@ class LogPanel(Pages):
 def lines_of(events: Sequence[Event]) -> tuple[Line, ...]:
     """The lines these events are told in; what a later event says better has none of its own."""
     lines: list[Line] = []
-    nodes: Mapping[NodeId, AnyNode] = {}
+    titles: Mapping[NodeId, str] = {}
 
     def title(node_id: NodeId) -> str:
-        return node_title(node_id, nodes.get(node_id))
+        return titles.get(node_id, node_id)
 
     for event in events:
         if isinstance(event, RunStarted):
-            nodes = event.tree.nodes
+            titles = titles_of(event.tree)
         told = _told(event, title)
         if told is not None:
             time = event.at.astimezone().strftime("%H:%M:%S.%f")[:-3]

@@ -176,4 +176,4 @@ def _room(trail: Trail, limits: Limits) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:.1f}" if isinstance(value, float) and value != int(value) else f"{int(value)}"
+    return f"{value:.1f}" if value != int(value) else f"{int(value)}"

@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QKeyEvent, QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QTreeView, QVBoxLayout, QWidget
 
 from designer import theme
-from designer.forms import Current, Empty, Pages, kind_name, kind_tone, node_title, small_icon
+from designer.forms import Current, Empty, Pages, kind_name, kind_tone, small_icon, titles_of
 from designer.running import RunState
 from designer.workbench import Workbench
 from engine import NODE_TYPES, NodeId, Tree
@@ -34,6 +34,7 @@ class Entry:
 def outline_of(tree: Tree) -> tuple[Entry, ...]:
     """Every node once, each after its parent; what the start does not reach comes last."""
     incoming = Counter(target for node in tree.nodes.values() for target in node.targets.values())
+    titles = titles_of(tree)
     entries: dict[NodeId, Entry] = {}
     for root in (tree.start_node_id, *tree.nodes):
         reached = root == tree.start_node_id
@@ -42,8 +43,7 @@ def outline_of(tree: Tree) -> tuple[Entry, ...]:
             node = tree.nodes.get(node_id)
             if node is None or node_id in entries:
                 continue
-            title = node_title(node_id, node)
-            entries[node_id] = Entry(node_id, parent, title, node.type, incoming[node_id], reached)
+            entries[node_id] = Entry(node_id, parent, titles[node_id], node.type, incoming[node_id], reached)
             targets = node.targets
             ordered = [*(targets[b] for b in node.branches() if b in targets), *targets.values()]
             queue.extend((target, node_id) for target in ordered)
@@ -212,7 +212,7 @@ class _View(QTreeView):
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setExpandsOnDoubleClick(False)
-        self.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.header().setStretchLastSection(False)
         self.header().setMinimumSectionSize(20)
 

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from designer.forms import Column, Current, Empty, Pages, Table, label_of, node_title
+from designer.forms import Column, Current, Empty, Pages, Table, label_of, titles_of
 from designer.workbench import Workbench
-from engine import Problem
+from engine import Problem, Tree
 
 _RANK: Final = {"error": 0, "warning": 1, "info": 2}
 _ICONS: Final = {
@@ -19,6 +19,7 @@ class ProblemsPanel(Pages):
     """Errors first. The title says how many there are."""
 
     def __init__(self, workbench: Workbench) -> None:
+        self._titles = titles_of(Tree())
         columns = (
             Column[Problem]("Problem", lambda p: p.message, icon=lambda p: _ICONS[p.severity]),
             Column[Problem]("Node", self._node, width=170, tone=lambda _: "secondary"),
@@ -33,6 +34,8 @@ class ProblemsPanel(Pages):
         self._current.announce()
 
     def _refresh(self) -> None:
+        draft = self._current.draft
+        self._titles = titles_of(draft.tree if draft else Tree())
         problems = sorted(self._current.problems, key=lambda p: _RANK[p.severity])
         self.table.show_rows(problems)
         self.show_content(problems)
@@ -43,10 +46,9 @@ class ProblemsPanel(Pages):
         self.setWindowTitle(f"Problems {len(problems)}" if problems else "Problems")
 
     def _node(self, problem: Problem) -> str:
-        draft = self._current.draft
         if problem.node is None:
             return "The tree"
-        return node_title(problem.node, draft.tree.nodes.get(problem.node) if draft else None)
+        return self._titles.get(problem.node, problem.node)
 
     def _field(self, problem: Problem) -> str:
         return _FIELDS.get(problem.field or "") or label_of(problem.field or "")

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from designer import theme
-from designer.forms import Column, Empty, Pages, Table, clipped, plain
+from designer.forms import Column, Empty, Pages, Quote, Table, clipped, plain
 from designer.tasks import launch
 from designer.workbench import Workbench
 from engine.records import (
@@ -187,7 +187,8 @@ class _Detail(QScrollArea):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._node, self._cost = plain(), plain(role="label", mono=True)
         self._node.setFont(theme.font(13, bold=True))
-        self._question = plain(role="label", wrap=True)
+        self._question = Quote()
+        self._question.setAccessibleName("Question")
         self.bars = _Bars()
         self.state = QPlainTextEdit()
         self.state.setReadOnly(True)
@@ -224,8 +225,8 @@ class _Detail(QScrollArea):
         record = decision.record
         self._node.setText(_node(record))
         self._cost.setText(_cost(record))
-        asked = [clipped(_task(q), 2000) for q in record.questions.values()]
-        self._question.setText("\n".join(filter(None, asked)))
+        asked = [_task(question)[:_LONGEST_STATE] for question in record.questions.values()]
+        self._question.show_value("\n".join(filter(None, asked)))
         self.bars.show_bars(bars_of(decision))
         state = _text(record.state)
         cut = "\n… cut for display" if len(state) > _LONGEST_STATE else ""

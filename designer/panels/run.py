@@ -6,8 +6,7 @@ from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtGui import QKeySequence, QWheelEvent
 from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
-from designer import theme
-from designer.forms import Current, clipped, node_title, plain, without_wheel
+from designer.forms import Current, Quote, clipped, node_title, plain, without_wheel
 from designer.running import RunState
 from designer.workbench import Workbench
 from engine import UNKNOWN, ClassifyNode, RunResult
@@ -54,9 +53,9 @@ class RunPanel(QScrollArea):
         self.pinned = plain(role="label", wrap=True)
         self.state = plain(wrap=True)
         self.state.setObjectName("run.state")
-        self.question = plain(wrap=True)
+        self.question = Quote()
         self.question.setObjectName("run.question")
-        self.question.setFont(theme.font(13, bold=True))
+        self.question.setAccessibleName("Question")
         self.answers: list[QPushButton] = []
         self._buttons = QVBoxLayout()
         self._buttons.setSpacing(6)
@@ -64,7 +63,8 @@ class RunPanel(QScrollArea):
         layout = QVBoxLayout(page)
         layout.setContentsMargins(12, 10, 12, 12)
         layout.setSpacing(7)
-        layout.addWidget(plain("Answers come from", role="label"))
+        self._caption = plain("Answers come from", role="label")
+        layout.addWidget(self._caption)
         layout.addWidget(self.source)
         layout.addWidget(self.pinned)
         layout.addSpacing(2)
@@ -111,7 +111,7 @@ class RunPanel(QScrollArea):
             self.pinned.setText(f"{pinned} of {len(asking)} questions pinned{rest}")
         else:
             self.pinned.setText(trouble or "")
-        self.pinned.setVisible(bool(self.pinned.text()))
+        self.pinned.setVisible(bool(self.pinned.text()) and self._running.question is None)
         self._say()
 
     def _say(self) -> None:
@@ -147,9 +147,13 @@ class RunPanel(QScrollArea):
             button = self.answers.pop()
             button.hide()
             button.deleteLater()
+        # A question and its answers need all the room there is.
+        for widget in (self._caption, self.source):
+            widget.setVisible(question is None)
+        self.pinned.setVisible(question is None and bool(self.pinned.text()))
         self.question.setVisible(question is not None)
         if question is not None:
-            self.question.setText(question.text)
+            self.question.show_value(question.text)
             for number, answer in enumerate(question.answers, 1):
                 self._offer(answer, answer, str(number) if number < 10 else "")
             self._offer(UNKNOWN, None, "0")
@@ -171,7 +175,7 @@ class RunPanel(QScrollArea):
             badge.setFixedSize(20, 18)
             row.addWidget(badge)
         text.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        button.setMinimumHeight(34)
+        button.setMinimumHeight(32)
         button.clicked.connect(lambda: self._running.answer(answer))
         self._buttons.addWidget(button)
         self.answers.append(button)

@@ -40,7 +40,7 @@ class Transcript:
     @property
     def goal(self) -> str:
         """What it is about, from its name."""
-        return re.sub(r"^\d{8}-\d{6}-", "", self.path.stem)
+        return re.sub(r"^\d{8}-\d{6}-(Decision-tree-)?", "", self.path.stem)
 
 
 def list_transcripts(folder: Path) -> tuple[Transcript, ...]:
@@ -103,7 +103,7 @@ class MarkdownView(QTextBrowser):
         features = (
             QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.MarkdownFeature.MarkdownNoHTML
         )
-        self.document().setDefaultFont(theme.font(13))
+        self.document().setDefaultFont(theme.font(12))
         self.document().setMarkdown(harmless(text), features)
         self.verticalScrollBar().setValue(0)
 

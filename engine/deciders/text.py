@@ -94,6 +94,21 @@ class TextDecider:
         )
 
     @property
+    def provider(self) -> str:
+        """The kind of endpoint asked, as records name it."""
+        return self._client.provider
+
+    @property
+    def endpoint(self) -> str:
+        """Its base address."""
+        return self._client.endpoint
+
+    @property
+    def model(self) -> str:
+        """The model of the client itself."""
+        return self._client.model
+
+    @property
     def _failed(self) -> tuple[str, ...]:
         return self._chain.failed if self._chain else ()
 

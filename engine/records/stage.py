@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 from engine.budget import Clock, SystemClock
 from engine.deciders import Decider, Decision, Question
@@ -35,6 +35,7 @@ Redact: TypeAlias = Callable[[Json], Json | Drop]
 """What may be kept of a decision's state: the state to keep, or :data:`DROP` for no record."""
 
 
+@runtime_checkable
 class Source(Protocol):
     """Who is asked, told by records of decisions that failed. An :class:`engine.llm.LlmClient` is one."""
 

@@ -181,7 +181,7 @@ def test_a_sample_confidence_is_not_recomputed() -> None:
     assert read.answers[1] == ChoiceAnswer("queue", 1, 0.8, (0.2, 0.8))
 
 
-WRONG = [
+WRONG: list[tuple[dict[str, object], str]] = [
     ({"version": 2}, "unsupported-version"),
     ({"version": "1"}, "unsupported-version"),
     ({"version": True}, "unsupported-version"),
@@ -200,6 +200,19 @@ WRONG = [
     ({"questions": {"q": {"type": "box"}}}, "unknown-question-type"),
     ({"questions": {"q": {"type": "choice"}}}, "invalid-field"),
     ({"questions": {}}, "answer-without-question"),
+    ({"questions": []}, "invalid-field"),
+    ({"questions": {"q": 1}}, "invalid-field"),
+    ({"answers": [1]}, "invalid-field"),
+    ({"answers": 1}, "invalid-field"),
+    (
+        {
+            "answers": [
+                {"key": "route", "kind": "choice", "chosenIndex": 0, "confidence": 1, "probabilities": 1}
+            ]
+        },
+        "invalid-field",
+    ),
+    ({"provider": 1}, "invalid-field"),
     ({"answers": None}, "neither"),
     ({"errorKind": "Timeout"}, "answers-and-error"),
     ({"answers": None, "errorKind": "Oops"}, "unknown-error-kind"),

@@ -1,10 +1,9 @@
 """All seven decision tables of SSVC: every published row comes out of the tree compiled from its table."""
 
 import asyncio
-import sys
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
+from runpy import run_path
+from types import SimpleNamespace
 
 import pytest
 
@@ -26,17 +25,7 @@ ROWS = {
 }
 
 
-def _compiler() -> ModuleType:
-    spec = spec_from_file_location("compile_ssvc", SAMPLES / "compile_ssvc.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
-compiler = _compiler()
+compiler = SimpleNamespace(**run_path(str(SAMPLES / "compile_ssvc.py"), run_name="compile_ssvc"))
 
 
 def published(name: str):

@@ -299,7 +299,7 @@ def _no_sink(_path: Path) -> TranscriptSink:
     ],
 )
 async def test_x9_what_cannot_be_opened_is_unavailable_and_the_run_goes_on(
-    wrong: dict[str, object], tmp_path: Path, caplog: pytest.LogCaptureFixture
+    wrong, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     options = replace(TranscriptOptions(directory=tmp_path / "t"), **wrong)
     run = await run_with(options)
@@ -504,7 +504,7 @@ class Unfinished(ListSink):
     "wrong", [{"builder": Clumsy}, {"builder": Mute}, {"sink": Full}, {"sink": Unfinished}]
 )
 async def test_trouble_on_the_way_ends_the_transcript_and_not_the_run(
-    wrong: dict[str, object], tmp_path: Path, caplog: pytest.LogCaptureFixture
+    wrong, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     run = await run_with(replace(TranscriptOptions(directory=tmp_path), **wrong))
     assert run.transcript is not None
@@ -572,11 +572,13 @@ def test_a_limit_that_is_not_positive_is_refused_before_the_run(limit: str) -> N
 # -- the limit in all ----------------------------------------------------------------------------------
 
 
-async def limited(tmp_path: Path, total: int | None) -> tuple[list[str], str]:
+async def limited(
+    tmp_path: Path, total: int | None, result: ActionResult | None = None
+) -> tuple[list[str], str]:
     """The pieces after the header, and their text, of a run whose sections may take so many characters."""
     sinks = Sinks()
     policy = TranscriptPolicy(total_characters=total)
-    await run_with(TranscriptOptions(directory=tmp_path, policy=policy, sink=sinks))
+    await run_with(TranscriptOptions(directory=tmp_path, policy=policy, sink=sinks), result=result)
     pieces = sinks.made[0].pieces[1:]
     return pieces, "".join(pieces)
 
@@ -587,9 +589,10 @@ async def test_a_section_that_leaves_no_room_for_the_result_is_left_out_and_coun
     pieces, text = await limited(tmp_path, len(overview) + len(action) + len(result))
     assert pieces[:2] == [overview, action]
     assert len(text) <= len(overview) + len(action) + len(result)
-    _, text = await limited(tmp_path, len(overview) + len(result) + 200)
-    assert "**Decision transcript sections omitted:** `" in text
+    _, text = await limited(tmp_path, 4000, ActionResult(data=(evidence(),), summary="x" * 4000))
+    assert "**Decision transcript sections omitted:** `1`" in text
     assert "### Decision action" not in text
+    assert "### Parsed classification" in text
 
 
 @pytest.mark.parametrize("total", [1, 54, 55, 200, 700])

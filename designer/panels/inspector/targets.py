@@ -1,13 +1,12 @@
 """Where a branch leads, as a choice among all nodes; every such choice shares one list."""
 
-from collections import Counter
 from typing import Final
 
 from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtGui import QStandardItem, QStandardItemModel, QWheelEvent
 from PySide6.QtWidgets import QComboBox
 
-from designer.forms import node_title, without_wheel
+from designer.forms import titles_of, without_wheel
 from engine import Tree
 
 NOWHERE: Final = "Nowhere yet"
@@ -24,16 +23,13 @@ class Targets:
     def show_tree(self, tree: Tree) -> bool:
         """Offer the nodes of this tree; whether that made a difference."""
         ids = ("", *tree.nodes)
-        titles = (NOWHERE, *(node_title(node_id, node) for node_id, node in tree.nodes.items()))
+        titles = (NOWHERE, *titles_of(tree).values())
         if (ids, titles) == (self.ids, self._titles):
             return False
         self.ids, self._titles = ids, titles
-        times = Counter(titles)
         self.model.clear()
-        for node_id, title in zip(ids, titles, strict=True):
-            alone = times[title] == 1 or title == node_id
-            item = QStandardItem(title if alone else f"{title} ({node_id})")
-            self.model.appendRow(item)
+        for title in titles:
+            self.model.appendRow(QStandardItem(title))
         return True
 
 

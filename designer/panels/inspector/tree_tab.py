@@ -38,10 +38,10 @@ class TreeTab(Pages):
         self._document: object = None
         self._note = Note()
         self._targets = Targets()
-        members = ["name", "treeId", "version", "description", "systemPrompt", "task"]
+        members = ["treeId", "version", "name", "description", "systemPrompt", "task"]
         self._form = Form(Tree, self._set_field, members=members)
         self._start = Field(START, label_of(START), Target(self._targets), self._set_field)
-        self._form.rows.insertWidget(3, self._start)
+        self._form.rows.insertWidget(4, self._start)
         self._budget = Form(Budget, self._set_budget, defaults=_DEFAULTS)
         self._used = plain(role="label", wrap=True)
         heading = plain("Budget")

@@ -1,0 +1,146 @@
+"""The console script: the engine's commands, the window, pictures, and the main job without a screen."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import designer.app
+from designer.cli import app
+from engine.records import load_records
+
+ROOT = Path(__file__).parents[2]
+EVIDENCE = ROOT / "samples" / "evidence-classification" / "tree.json"
+SSVC = ROOT / "samples" / "ssvc-deployer" / "tree.json"
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def said(*args: object) -> Result:
+    result = CliRunner().invoke(app, [str(arg) for arg in args])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path | None]:
+    """What the window would have been opened on."""
+    files: list[Path | None] = []
+
+    def main(path: Path | None = None) -> int:
+        files.append(path)
+        return 0
+
+    monkeypatch.setattr(designer.app, "main", main)
+    return files
+
+
+def test_the_engines_commands_are_there_too():
+    commands = set(re.findall(r"^│ (\w+)  ", said("--help").stdout, re.MULTILINE))
+    assert commands == {"open", "check", "run", "test", "export"}
+    assert said("test", SSVC).stdout == "72 passed, 0 failed\n"
+    assert said("check", SSVC).stdout == "No problems.\n"
+
+
+@pytest.mark.parametrize("args", [["tree.json"], ["open", "tree.json"]])
+def test_a_file_alone_is_opened(opened, args):
+    assert said(*args).exit_code == 0
+    assert opened == [Path("tree.json")]
+
+
+@pytest.mark.parametrize("args", [[], ["open"]])
+def test_without_a_file_the_window_opens_empty(opened, args):
+    assert said(*args).exit_code == 0
+    assert opened == [None]
+
+
+def test_without_a_screen_the_window_is_refused_in_one_sentence(opened, monkeypatch):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
+        monkeypatch.delenv(name, raising=False)
+    result = said("tree.json")
+    assert result.exit_code == 1
+    assert result.stderr.count("\n") == 1
+    assert "--headless" in result.stderr
+    assert opened == []
+
+
+def test_every_command_of_the_window_is_listed_with_its_title_and_keys():
+    rows = [line.split("\t") for line in said("open", "--list-commands").stdout.splitlines()]
+    assert ["file.new", "New tree", "Ctrl+N"] in rows
+    assert all(len(row) == 3 and "." in row[0] and row[1] for row in rows)
+
+
+def test_export_prints_the_canonical_tree():
+    assert said("export", EVIDENCE).stdout == EVIDENCE.read_text("utf-8")
+
+
+def test_a_picture_is_written_in_light_and_dark(qapp, tmp_path):
+    for name, options in (("light.png", []), ("dark.png", ["--dark", "--scale", "1"])):
+        result = said("export", EVIDENCE, "--format", "png", "-o", tmp_path / name, *options)
+        assert (result.exit_code, result.output) == (0, "")
+    light, dark = (tmp_path / name for name in ("light.png", "dark.png"))
+    assert light.read_bytes().startswith(PNG)
+    assert dark.read_bytes().startswith(PNG)
+    assert light.stat().st_size > dark.stat().st_size
+
+
+def test_a_picture_needs_a_file():
+    result = said("export", EVIDENCE, "--format", "png")
+    assert result.exit_code == 2
+    assert "--out" in result.stderr
+
+
+@pytest.mark.parametrize("form", ["json", "png"])
+def test_export_is_refused_while_there_are_errors(tmp_path, form):
+    file = tmp_path / "tree.json"
+    file.write_text(EVIDENCE.read_text("utf-8").replace('"nextNodeId": "verify"', '"nextNodeId": "gone"'))
+    out = tmp_path / "out"
+    result = said("export", file, "--format", form, "-o", out)
+    assert result.exit_code == 1
+    assert "target-missing" in result.stderr
+    assert not out.exists()
+
+
+def test_the_main_job_without_a_screen_leaves_transcript_records_and_picture(tmp_path):
+    env = {key: value for key, value in os.environ.items() if key not in ("DISPLAY", "WAYLAND_DISPLAY")}
+    result = subprocess.run(
+        [sys.executable, "-m", "designer", "--headless", str(SSVC)],
+        cwd=ROOT,
+        env={**env, "XDG_DATA_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    lines = result.stdout.splitlines()
+    assert lines[0] == f"{SSVC}: 23 nodes, no errors"
+    assert "exploitation: none" in lines
+    assert "Decision outcome: Terminal; verdict: defer; error: ; node visits: 5; LLM calls: 4" in lines
+    named = dict(line.split(": ", 1) for line in lines[-3:])
+    transcript, records, picture = (Path(named[name]) for name in ("Transcript", "Records", "Picture"))
+    assert "Decision tree: ssvc-deployer" in transcript.read_text("utf-8")
+    assert len(load_records(records).decisions) == 4
+    assert picture.read_bytes().startswith(PNG)
+    assert {path.parent.parent for path in (transcript, records, picture)} == {
+        tmp_path / "treewright" / "headless"
+    }
+
+
+def test_the_main_job_is_refused_for_a_tree_with_errors(tmp_path):
+    file = tmp_path / "tree.json"
+    file.write_text("{}")
+    result = said("--headless", file)
+    assert result.exit_code == 1
+    assert "member-missing" in result.stderr
+
+
+def test_the_main_job_says_when_there_is_no_case(tmp_path):
+    file = tmp_path / "tree.json"
+    file.write_bytes(EVIDENCE.read_bytes())
+    result = said("--headless", file)
+    assert result.exit_code == 1
+    assert "The cases cannot be read" in result.stderr

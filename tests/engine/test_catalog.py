@@ -1,0 +1,105 @@
+"""Catalogs: keys are unique, and a project's own file adds to them."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.catalog import (
+    ActionContext,
+    ActionResult,
+    Catalog,
+    FunctionAction,
+    FunctionPredicate,
+    PredicateContext,
+)
+from engine.data import DataStore
+from engine.errors import CatalogError
+from engine.predicates import standard_catalog
+
+
+async def nothing(context: ActionContext) -> ActionResult:
+    return ActionResult()
+
+
+def always(context: PredicateContext) -> bool:
+    return True
+
+
+# L24
+def test_a_second_predicate_with_a_key_is_refused():
+    with pytest.raises(CatalogError, match="duplicate or empty key 'dataExists'"):
+        standard_catalog().with_predicates([FunctionPredicate("dataExists", always)])
+
+
+@pytest.mark.parametrize("key", ["", "  "])
+def test_a_blank_key_is_refused(key: str):
+    with pytest.raises(CatalogError, match="duplicate or empty key"):
+        Catalog().with_actions([FunctionAction(key, nothing)])
+    with pytest.raises(CatalogError, match="duplicate or empty key"):
+        Catalog().with_predicates([FunctionPredicate(key, always)])
+
+
+def test_two_actions_with_one_key_are_refused():
+    with pytest.raises(CatalogError, match="'load'"):
+        Catalog().with_actions([FunctionAction("load", nothing), FunctionAction("load", nothing)])
+
+
+def test_a_catalog_is_not_changed_by_adding_to_it():
+    before = standard_catalog()
+    after = before.with_actions([FunctionAction("load", nothing)]).with_external(["ship"], ["isOpen"])
+    assert not before.actions
+    assert set(after.actions) == {"load"}
+    assert after.external_actions == {"ship"}
+    assert after.predicates == before.predicates
+
+
+def test_keys_differ_by_case():
+    catalog = Catalog().with_predicates([FunctionPredicate("A", always), FunctionPredicate("a", always)])
+    assert set(catalog.predicates) == {"A", "a"}
+
+
+def test_a_predicate_without_parameters_ignores_what_it_is_given():
+    context = PredicateContext("node", {}, DataStore(), {"colour": "red"})
+    assert FunctionPredicate("always", always).evaluate(context)
+
+
+def test_a_predicate_does_not_hold_when_its_parameters_do_not_fit():
+    def warm(context: PredicateContext, degrees: int, limit: int = 20) -> bool:
+        return degrees > limit
+
+    warmth = FunctionPredicate("warm", warm)
+    at = [PredicateContext("node", {}, DataStore(), {"degrees": degrees}) for degrees in (25, 5, "25")]
+    assert [warmth.evaluate(context) for context in at] == [True, False, False]
+
+
+def test_a_module_adds_its_actions_and_predicates(tmp_path: Path):
+    file = tmp_path / "catalog.py"
+    file.write_text(
+        "from engine.catalog import ActionResult, action, predicate\n"
+        "@action('load')\nasync def load(context): return ActionResult()\n"
+        "@predicate('isOpen')\ndef is_open(context): return True\n"
+        "def helper(): ...\n"
+    )
+    catalog = Catalog().with_module(file)
+    assert set(catalog.actions) == {"load"}
+    assert set(catalog.predicates) == {"isOpen"}
+    assert [entry.name for entry in tmp_path.iterdir()] == ["catalog.py"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("def broken(:", "SyntaxError"),
+        ("raise ValueError('secret')", "ValueError"),
+        (None, "FileNotFoundError"),
+    ],
+)
+def test_a_module_that_cannot_be_loaded_is_named(tmp_path: Path, text: str | None, reason: str):
+    file = tmp_path / "catalog.py"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(CatalogError) as caught:
+        Catalog().with_module(file)
+    assert str(file) in str(caught.value)
+    assert reason in str(caught.value)
+    assert "secret" not in str(caught.value)
