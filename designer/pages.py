@@ -112,6 +112,11 @@ class TextPage(QWidget):
         column.addWidget(frame)
         column.addWidget(self._text, 1)
 
+    @property
+    def problems(self) -> str:
+        """What is said to be wrong."""
+        return self._banner.text()
+
     def show_text(self, path: Path, text: str, problems: Sequence[Problem]) -> None:
         """Show this text with its problems above it, the first one's line marked."""
         lines = [

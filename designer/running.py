@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -14,11 +14,9 @@ from designer.tasks import launch
 from engine import (
     UNKNOWN,
     ActionNode,
-    ClassifyNode,
     ConditionNode,
     Event,
     Inputs,
-    NodeId,
     PersonDecider,
     Question,
     Run,
@@ -42,15 +40,6 @@ class RunState(StrEnum):
     ENDED = "ended"
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A question that waits for the person at the screen."""
-
-    node: NodeId
-    text: str = field(repr=False)
-    answers: tuple[str, ...]
-
-
 Prepare: TypeAlias = Callable[[Document, Case | None, PersonDecider], tuple[Session, Inputs]]
 """Makes the session and the inputs of one run."""
 
@@ -58,7 +47,7 @@ Prepare: TypeAlias = Callable[[Document, Case | None, PersonDecider], tuple[Sess
 class RunController(QObject):
     """Drives one run at a time. A run shows the tree as it was when it was started.
 
-    While a person thinks the run is not asked to go on, so its clock stands still.
+    While a person thinks, the clock of the run stands still.
     """
 
     trail_changed = Signal(object)
@@ -66,14 +55,14 @@ class RunController(QObject):
     state_changed = Signal(object)
     """The :class:`RunState`."""
     asked = Signal(object)
-    """An :class:`Asked` while a person must decide, None when that is over."""
+    """The :class:`engine.Question` while a person must decide, None when that is over."""
 
     def __init__(self, prepare: Prepare, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._prepare = prepare
         self.document: Document | None = None
         self.case: Case | None = None
-        self.question: Asked | None = None
+        self.question: Question | None = None
         self.stop: Stop | None = None
         self.state = RunState.IDLE
         self.trail = Trail()
@@ -83,7 +72,6 @@ class RunController(QObject):
         self._go_on = asyncio.Event()
         self._pausing = False
         self._given: asyncio.Future[str | None] | None = None
-        self._answer: str | None = None
         self._frame = QTimer(self, interval=FRAME_MS, singleShot=True)
         self._frame.timeout.connect(self._show)
         self._clock = QTimer(self, interval=CLOCK_MS)
@@ -154,8 +142,6 @@ class RunController(QObject):
         if self._run is not None and self.active:
             self._run.cancel()
             self._go_on.set()
-            if self._given is not None and not self._given.done():
-                self._given.set_result(None)
 
     def answer(self, text: str | None) -> None:
         """The person's answer; None or ``unknown`` when none of the allowed ones fits."""
@@ -173,22 +159,15 @@ class RunController(QObject):
         self.document = document
         self.trail, self.events, self.stop = Trail(), [], None
         self._pausing = paused
-        session, inputs = self._prepare(document, self.case, PersonDecider(self._decided))
-        self._run = session.start(
-            document.draft.tree, inputs, observers=[self._observe], stops_inside=["beforeAttempt"]
-        )
-        self._driving = launch(
-            self._drive(self._run, frozenset(inputs.pins.answers) | frozenset(inputs.pins.replies))
-        )
+        session, inputs = self._prepare(document, self.case, PersonDecider(self._ask))
+        self._run = session.start(document.draft.tree, inputs, observers=[self._observe])
+        self._driving = launch(self._drive(self._run))
 
-    async def _drive(self, run: Run, pinned: frozenset[NodeId]) -> None:
+    async def _drive(self, run: Run) -> None:
         self._set_state(RunState.RUNNING)
         async for stop in run:
             self.stop = stop
-            if stop.phase == "beforeAttempt":
-                if stop.node not in pinned:
-                    await self._ask(run, stop.node)
-            elif self._pausing:
+            if self._pausing:
                 await self._wait()
             else:
                 await asyncio.sleep(0)  # a long run must not keep the window from painting
@@ -201,23 +180,17 @@ class RunController(QObject):
         await self._go_on.wait()
         self._set_state(RunState.RUNNING)
 
-    async def _ask(self, run: Run, node_id: NodeId) -> None:
-        node = self.trail.tree.nodes[node_id] if self.trail.tree else None
-        if not isinstance(node, ClassifyNode) or run.ended:
-            return
+    async def _ask(self, question: Question) -> str | None:
         self._given = asyncio.get_running_loop().create_future()
-        self.question = Asked(node_id, run.filled(node.task or ""), node.answers or ())
+        self.question = question
         self._set_state(RunState.ASKING)
-        self.asked.emit(self.question)
+        self.asked.emit(question)
         try:
-            self._answer = await self._given
+            return await self._given
         finally:
             self.question = self._given = None
             self.asked.emit(None)
-        self._set_state(RunState.RUNNING)
-
-    async def _decided(self, _question: Question) -> str | None:
-        return self._answer
+            self._set_state(RunState.RUNNING)
 
     def _observe(self, event: Event) -> None:
         self.trail = self.trail.after(event)

@@ -37,6 +37,7 @@ from designer.pages import StartPage, TextPage
 from designer.panels import PANELS, Panel
 from designer.panels.inspector import Inspector
 from designer.panels.palette import PalettePanel
+from designer.panels.run import ending
 from designer.running import RunState
 from designer.settings import Settings
 from designer.tasks import launch
@@ -145,6 +146,11 @@ class MainWindow(QMainWindow):
     def run_command(self, id: str) -> bool:
         """Run a command by its id; False, with the reason in the status bar, when it may not be run now."""
         return self.commands.run(id)
+
+    @property
+    def message(self) -> str:
+        """The sentence in the status bar."""
+        return self._message.text()
 
     def tell(self, words: str) -> None:
         """Say one sentence in the status bar."""
@@ -551,11 +557,7 @@ class MainWindow(QMainWindow):
         self._answers.setEnabled(not running.active)
         result = running.trail.result
         if state is RunState.ENDED and result is not None:
-            self.tell(
-                f"Ended: {result.outcome}"
-                + (f", verdict {result.verdict}" if result.verdict else "")
-                + (f". {result.error}" if result.error else ".")
-            )
+            self.tell(ending(result))
         elif state is RunState.ASKING and running.question is not None:
             self.docks["run"].show()
             self.docks["run"].raise_()

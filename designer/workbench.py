@@ -87,13 +87,15 @@ class Workbench(QObject):
         self.place_requested.emit(node, field)
 
     def reload_cases(self) -> None:
-        """Read the cases beside the current tree again."""
-        document = self.current
+        """Read the cases beside the current tree again; ``case_trouble`` tells of those that do not fit it."""
+        document, self.cases, self.case_trouble = self.current, (), None
         path = find_cases(document.path) if document and document.path else None
-        self.cases, self.case_trouble = (), None
-        if document is not None and path is not None:
+        if document is not None and path is not None and path.exists():
             self.cases, problems = read_cases(path, document.draft.tree)
-            self.case_trouble = problems[0].message if problems else None
+            if problems:
+                more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+                line = f", line {problems[0].line}" if problems[0].line else ""
+                self.case_trouble = f"{path.name}{line}: {problems[0].message}{more}"
         self.cases_changed.emit(self.cases)
 
     def untrusted_code(self, document: Document) -> Path | None:

@@ -123,7 +123,10 @@ class FunctionPredicate:
     def parameter_model(self) -> type[BaseModel] | None:
         """The keyword parameters of the function."""
         fields: dict[str, tuple[object, object]] = {
-            name: (p.annotation, ... if p.default is p.empty else p.default)
+            name: (
+                object if p.annotation is p.empty else p.annotation,
+                ... if p.default is p.empty else p.default,
+            )
             for name, p in list(inspect.signature(self.function, eval_str=True).parameters.items())[1:]
         }
         config = ConfigDict(extra="allow", strict=True, hide_input_in_errors=True)

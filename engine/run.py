@@ -8,8 +8,8 @@ same object. The clock of the elapsed limit stands still while nobody asks.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -201,10 +201,6 @@ class Run:
     def elapsed(self) -> float:
         """Seconds of work so far; the time nobody asked is left out."""
         return self._execution.meter.elapsed
-
-    def filled(self, text: str) -> str:
-        """The text with this run's parameters filled in."""
-        return fill(text, self._execution.inputs.parameters)
 
     def observe(self, observer: Observer) -> None:
         """Add an observer; it is given the events from now on."""
@@ -580,6 +576,15 @@ class _Visiting:
             )
         )
         await run.check_limits(self._id)
+
+    @contextmanager
+    def off_the_clock(self) -> Iterator[None]:
+        meter = self._run.meter
+        meter.pause()
+        try:
+            yield
+        finally:
+            meter.resume()
 
     def model_in_use(self, model: str | None) -> None:
         self._run.model = model

@@ -19,7 +19,17 @@ from typing import Final
 
 from designer.document import layout
 from designer.document.draft import Draft, Place
-from engine import DocumentRefused, Json, NodeId, Problem, Tree, TreewrightError, read_tree, write_tree
+from engine import (
+    DocumentRefused,
+    Json,
+    NodeId,
+    Problem,
+    Tree,
+    TreewrightError,
+    problems_of,
+    read_tree,
+    write_tree,
+)
 
 FORMAT: Final = 1
 """The newest form of design files this program understands."""
@@ -92,7 +102,7 @@ def open_tree(path: Path, card_size: layout.CardSize = layout.usual_size) -> Sto
         text = data.decode("utf-8", "replace")
         return _unreadable(path, text, refused.code, refused.message, refused.line, refused.column)
     if not reading.whole:
-        return Unreadable(path, reading.text, reading.problems)
+        return Unreadable(path, reading.text, problems_of(reading))
 
     design = _read_design(design_path(path))
     if design.newer is not None:

@@ -80,6 +80,7 @@ class RunPanel(QScrollArea):
         self._running.state_changed.connect(lambda _: self._refresh())
         self._running.trail_changed.connect(lambda _: self._say())
         self._running.asked.connect(lambda _: self._show_question())
+        self._current.announce()
         self._list_cases()
         self._show_question()
 

@@ -1,6 +1,7 @@
 """Questions, decisions, and who decides: the one boundary every decision passes."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
@@ -54,6 +55,10 @@ class Desk(Protocol):
 
     async def after_attempt(self, attempt: Attempt) -> None:
         """Count an attempt that was made. Ends the run when a limit is passed."""
+        ...
+
+    def off_the_clock(self) -> AbstractContextManager[None]:
+        """Time spent inside is not charged to the run."""
         ...
 
     def model_in_use(self, model: str | None) -> None:

@@ -10,7 +10,10 @@ NOT_ANSWERED: Final = "The person gave none of the allowed answers."
 
 
 class PersonDecider:
-    """Puts each question to ``ask``, for one call; None, or none of the allowed answers, is ``unknown``."""
+    """Puts each question to ``ask``, for one call; None, or none of the allowed answers, is ``unknown``.
+
+    The time a person takes to think is not charged to the run.
+    """
 
     def __init__(self, ask: Callable[[Question], Awaitable[str | None]]) -> None:
         self._ask = ask
@@ -22,7 +25,8 @@ class PersonDecider:
     async def decide(self, question: Question) -> Decision:
         """Ask the person once."""
         await question.desk.before_attempt(1)
-        said = await self._ask(question)
+        with question.desk.off_the_clock():
+            said = await self._ask(question)
         answer = None if said is None else matching(said, question.answers)
         await question.desk.after_attempt(Attempt(1, content=said, input_tokens=0, output_tokens=0))
         return Decision(

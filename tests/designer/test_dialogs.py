@@ -9,6 +9,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDialog, QFileDialog, QLabel, QPushButton, QWidget
 
 from designer import dialogs
+from tests.designer.waiting import until
 
 
 @pytest.fixture
@@ -20,9 +21,11 @@ def window(qtbot):
 
 
 async def opened(window: QWidget) -> QDialog:
-    while not (found := [d for d in window.findChildren(QDialog) if d.isVisible()]):
-        await asyncio.sleep(0)
-    return found[0]
+    def visible():
+        return [dialog for dialog in window.findChildren(QDialog) if dialog.isVisible()]
+
+    await until(visible)
+    return visible()[0]
 
 
 def press(dialog: QDialog, name: str) -> None:

@@ -130,7 +130,7 @@ def test_a_shared_terminal_stands_right_of_all_that_lead_to_it():
 def test_a_new_node_is_laid_beside_what_leads_to_it():
     tree = tree_of({"a": ["b"], "b": []})
     places = arranged(tree, {"a": Place(1000, 500)})
-    assert places["b"] == Place(1331, 495)
+    assert places["b"] == Place(1386, 495)
 
 
 def test_a_tree_of_nothing_has_no_places():

@@ -1,6 +1,7 @@
 """A desk and a client for tests of what lies between a question and a model."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from engine.budget import EXHAUSTED, BudgetStop
@@ -25,6 +26,7 @@ class FakeDesk:
         self.asked_leave: list[int] = []
         self.attempts: list[Attempt] = []
         self.model: str | None = None
+        self.thinking: list[bool] = []
 
     async def before_attempt(self, number: int) -> None:
         self.asked_leave.append(number)
@@ -33,6 +35,12 @@ class FakeDesk:
 
     async def after_attempt(self, attempt: Attempt) -> None:
         self.attempts.append(attempt)
+
+    @contextmanager
+    def off_the_clock(self) -> Iterator[None]:
+        self.thinking.append(True)
+        yield
+        self.thinking.append(False)
 
     def model_in_use(self, model: str | None) -> None:
         self.model = model

@@ -72,6 +72,12 @@ def test_a_predicate_does_not_hold_when_its_parameters_do_not_fit():
     assert [warmth.evaluate(context) for context in at] == [True, False, False]
 
 
+def test_a_parameter_without_a_type_takes_anything():
+    function = eval("lambda context, day: day == 1")  # noqa: S307 - a function without annotations
+    context = PredicateContext("node", {}, DataStore(), {"day": 1})
+    assert FunctionPredicate("isFirst", function).evaluate(context)
+
+
 def test_a_module_adds_its_actions_and_predicates(tmp_path: Path):
     file = tmp_path / "catalog.py"
     file.write_text(

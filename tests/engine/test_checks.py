@@ -244,9 +244,8 @@ def test_an_external_predicate_may_have_any_parameters():
 # L23
 def test_an_unknown_action_is_only_a_warning():
     found = check(evidence_tree())
-    assert [(p.code, p.severity, p.pointer) for p in found][0] == (
-        "action-unknown", "warning", "/nodes/collect/actionKey",
-    )  # fmt: skip
+    assert (found[0].code, found[0].severity) == ("action-unknown", "warning")
+    assert found[0].pointer == "/nodes/collect/actionKey"
     assert found[0].message == "Action 'collectEvidence' for node 'collect' is not registered."
     assert isinstance(runnable(evidence_tree()), Runnable)
 
@@ -683,7 +682,7 @@ def test_one_defect_is_refused_with_its_code_and_place(
 
 
 def oracle(any_tree: Tree) -> set[tuple[str, str]]:
-    graph = nx.MultiDiGraph()
+    graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
     graph.add_nodes_from(any_tree.nodes)
     graph.add_edges_from((n, t.next_node_id) for n, node in any_tree.nodes.items() for t in node.transitions)
     reached = {any_tree.start_node_id} | nx.descendants(graph, any_tree.start_node_id)

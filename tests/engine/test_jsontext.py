@@ -128,10 +128,9 @@ def test_writing_has_the_layout_of_the_standard_library(value: object):
 def test_only_what_the_standard_parser_accepts_is_accepted(text: str):
     try:
         value = jsontext.parse(text.encode())
-    except DocumentRefused as error:
-        assert 1 <= error.line <= text.count("\n") + 1
-    else:
-        assert value == json.loads(text)
+    except DocumentRefused:
+        return
+    assert value == json.loads(text)
 
 
 # ------------------------------------------------------------------------------------------ places

@@ -112,8 +112,14 @@ def test_many_trees_are_read_again_and_written_the_same(any_tree: Tree):
 
 def test_unknown_members_are_kept_after_the_known_ones_at_every_level():
     document = as_json(demo_tree())
-    for path in ([], ["budget"], ["nodes", "verify"], ["nodes", "verify", "transitions", 0]):
-        part = document
+    paths: list[list[str | int]] = [
+        [],
+        ["budget"],
+        ["nodes", "verify"],
+        ["nodes", "verify", "transitions", 0],
+    ]
+    for path in paths:
+        part: Any = document
         for step in path:
             part = part[step]
         copy = {
@@ -397,7 +403,8 @@ def test_the_schema_refuses_what_the_checks_refuse(
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        (["budget"], None), (["budget", "maxElapsedTime"], None), (["budget", "maxLlmCalls"], 0), (["task"], ""),
+        (["budget"], None), (["budget", "maxElapsedTime"], None), (["task"], ""),
+        (["budget", "maxLlmCalls"], 0),
         (["colour"], 1), (["nodes", "collect", "task"], None), (["nodes", "failed", "transitions"], []),
         (["budget", "maxElapsedTime"], "1.02:03:04.5"),
     ],

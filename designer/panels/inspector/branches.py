@@ -190,6 +190,8 @@ class _Row(QObject):
         ):
             grid.addWidget(widget, 2 * number, column)
         grid.addWidget(self._note, 2 * number + 1, 0, 1, 4)
+        for widget in (self._arrow, self.target):
+            widget.show()
 
     def show_branch(self, label: str, role: str, target: NodeId, *, anew: bool) -> None:
         """Show a branch; a word that is being typed and was refused stays, unless it is another node's."""

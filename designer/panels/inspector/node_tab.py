@@ -277,7 +277,7 @@ class _Parameters(QWidget):
         if model is None:
             editor = Text(as_object, spelled_json, lines=2, mono=True)
             self._json = Field(PARAMETERS, label_of(PARAMETERS), editor, self._set_field)
-            self._layout.insertWidget(0, self._json)
+            shown: QWidget = self._json
         else:
             defaults = {
                 info.alias or name: str(info.default)
@@ -285,7 +285,10 @@ class _Parameters(QWidget):
                 if not info.is_required()
             }
             self._form = Form(model, self._set_parameter, defaults=defaults, prefix=f"{PARAMETERS}.")
-            self._layout.insertWidget(0, self._form)
+            shown = self._form
+        self._layout.insertWidget(0, shown)
+        # At once: Qt would show it when the loop is idle, and the cursor may be wanted there before that.
+        shown.show()
 
 
 def _offer(form: Form, catalog: Catalog) -> None:

@@ -1,0 +1,347 @@
+"""The inspector: fields of the selected node and of the tree, and where branches lead."""
+
+import json
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit, QPushButton, QToolButton, QWidget
+
+from designer.document import edits
+from designer.document.document import Document
+from designer.document.draft import Draft
+from designer.panels.inspector import Inspector
+from designer.settings import Settings
+from designer.workbench import Workbench
+from engine import OpaqueNode, TimeSpan
+from tests.designer.drafts import empty, targets, triage
+
+
+@pytest.fixture
+def bench(qtbot) -> Workbench:
+    return Workbench(Settings())
+
+
+@pytest.fixture
+def document(bench) -> Document:
+    made = Document(triage())
+    bench.add(made)
+    return made
+
+
+@pytest.fixture
+def inspector(qtbot, bench, document) -> Inspector:
+    made = Inspector(bench)
+    qtbot.addWidget(made)
+    made.resize(320, 900)
+    made.show()
+    return made
+
+
+def find(inspector: Inspector, name: str, kind: type[QWidget] = QWidget) -> QWidget:
+    (found,) = (w for w in inspector.findChildren(kind, name) if w.isVisible())
+    return found
+
+
+def there(inspector: Inspector, name: str) -> bool:
+    return any(w.isVisible() for w in inspector.findChildren(QWidget, name))
+
+
+def type_into(field: QWidget, text: str) -> None:
+    field.setFocus()
+    field.selectAll()
+    QTest.keyClicks(field, text)
+
+
+def choose(combo: QComboBox, text: str) -> None:
+    index = combo.findText(text)
+    combo.setCurrentIndex(index)
+    combo.activated.emit(index)
+
+
+def words(inspector: Inspector) -> str:
+    return inspector.node.empty.text
+
+
+def test_it_says_what_to_do_when_there_is_nothing_to_show(qtbot, bench):
+    inspector = Inspector(bench)
+    qtbot.addWidget(inspector)
+    assert "No tree is open" in words(inspector)
+    document = Document(empty())
+    bench.add(document)
+    assert "This tree is empty" in words(inspector)
+    bench.add(Document(triage()))
+    assert "No node selected" in words(inspector)
+
+
+def test_several_nodes_are_counted_and_not_edited(inspector, document):
+    document.select({"ask", "good"})
+    assert "2 nodes selected" in words(inspector)
+    assert not there(inspector, "field.name")
+
+
+@pytest.mark.parametrize(
+    ("node", "fields"),
+    [
+        ("load", ["name", "id", "actionKey", "description", "transitions.0", "transitions.2"]),
+        ("ask", ["name", "id", "task", "description", "answers.0", "answers.1", "transitions.2"]),
+        ("known", ["name", "id", "predicateKey", "predicateParameters.key", "transitions.1"]),
+        ("good", ["name", "id", "verdict", "description"]),
+    ],
+)
+def test_each_kind_of_node_has_its_own_fields(inspector, document, node, fields):
+    document.select({node})
+    assert [name for name in fields if not there(inspector, f"field.{name}")] == []
+
+
+def test_a_visit_to_a_field_is_one_undo_step(inspector, document):
+    document.select({"ask"})
+    type_into(find(inspector, "field.task"), "Is it?")
+    assert document.draft.tree.nodes["ask"].task == "Is it?"
+    assert document.undo_stack.count() == 1
+    document.undo()
+    assert find(inspector, "field.task").toPlainText() == "Is it fine?"
+    assert document.clean
+
+
+def test_each_visit_is_a_step_of_its_own(inspector, document):
+    document.select({"ask"})
+    for name in ("field.name", "field.task", "field.name"):
+        type_into(find(inspector, name), "new words")
+        type_into(find(inspector, "field.description"), "x")
+    assert document.undo_stack.count() > 2
+
+
+def test_another_node_of_the_same_kind_shows_its_own_values(inspector, document):
+    document.select({"good"})
+    assert find(inspector, "field.verdict").text() == "supported"
+    document.select({"bad"})
+    assert find(inspector, "field.verdict").text() == "refused"
+    type_into(find(inspector, "field.verdict"), "no")
+    assert document.draft.tree.nodes["good"].verdict == "supported"
+    assert document.draft.tree.nodes["bad"].verdict == "no"
+
+
+def test_an_id_is_renamed_everywhere_when_enter_is_pressed(inspector, document):
+    document.select({"good"})
+    field = find(inspector, "field.id")
+    type_into(field, "fine")
+    assert "good" in document.draft.tree.nodes
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    assert targets(document.draft, "ask")["yes"] == "fine"
+    assert document.selection == {"fine"}
+    assert find(inspector, "field.id") is field
+    assert document.undo_stack.count() == 1
+    document.undo()
+    assert field.text() == "good"
+
+
+@pytest.mark.parametrize(
+    ("typed", "reason"), [("bad", "Another node is called bad."), ("  ", "A node needs an id.")]
+)
+def test_an_id_that_may_not_be_is_refused_while_it_is_typed(inspector, document, typed, reason):
+    document.select({"good"})
+    field = find(inspector, "field.id")
+    type_into(field, typed)
+    assert field.parent().note.text == reason
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    assert document.clean
+    document.select({"ask"})
+    assert find(inspector, "field.id").parent().note.text == ""
+
+
+def test_adding_an_answer_adds_its_branch_and_waits_for_its_word(inspector, document):
+    document.select({"ask"})
+    find(inspector, "button.addAnswer", QPushButton).click()
+    assert document.draft.tree.nodes["ask"].answers == ("yes", "no", "answer 3")
+    line = find(inspector, "field.answers.2")
+    assert line.hasFocus()
+    assert line.selectedText() == "answer 3"
+    QTest.keyClicks(line, "later")
+    assert document.draft.tree.nodes["ask"].branches() == ("yes", "no", "later", "unknown")
+    assert document.undo_stack.count() == 2
+
+
+def test_renaming_an_answer_keeps_where_it_leads(inspector, document):
+    document.select({"ask"})
+    type_into(find(inspector, "field.answers.0"), "sure")
+    assert targets(document.draft, "ask") == {"sure": "good", "no": "bad", "unknown": "known"}
+    assert document.undo_stack.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "reason"),
+    [
+        ("no", "no is already an answer."),
+        ("unknown", "The branch unknown is always there and is no answer of its own."),
+    ],
+)
+def test_an_answer_that_may_not_be_is_refused_where_it_is_typed(inspector, document, typed, reason):
+    document.select({"ask"})
+    line = find(inspector, "field.answers.0")
+    line.setFocus()
+    line.setText(typed)
+    line.textEdited.emit(typed)
+    assert document.draft.tree.nodes["ask"].answers == ("yes", "no")
+    assert any(w.isVisible() and getattr(w, "text", "") == reason for w in inspector.findChildren(QWidget))
+    assert line.text() == typed
+
+
+def test_removing_an_answer_removes_its_branch(inspector, document):
+    document.select({"ask"})
+    find(inspector, "button.removeAnswer.0", QToolButton).click()
+    assert targets(document.draft, "ask") == {"no": "bad", "unknown": "known"}
+    assert find(inspector, "field.answers.0").text() == "no"
+
+
+def test_an_answer_moves_with_its_branch_by_alt_and_an_arrow(inspector, document):
+    document.select({"ask"})
+    line = find(inspector, "field.answers.0")
+    line.setFocus()
+    QTest.keyClick(line, Qt.Key.Key_Down, Qt.KeyboardModifier.AltModifier)
+    assert document.draft.tree.nodes["ask"].answers == ("no", "yes")
+    assert targets(document.draft, "ask") == {"no": "bad", "yes": "good", "unknown": "known"}
+    moved = find(inspector, "field.answers.1")
+    assert moved.hasFocus()
+    QTest.keyClick(moved, Qt.Key.Key_Down, Qt.KeyboardModifier.AltModifier)
+    assert document.draft.tree.nodes["ask"].answers == ("no", "yes")
+
+
+def test_a_branch_is_led_to_another_node_or_nowhere(inspector, document):
+    document.select({"ask"})
+    combo = find(inspector, "field.transitions.0", QComboBox)
+    assert combo.currentText() == "supported"
+    choose(combo, "refused")
+    assert targets(document.draft, "ask")["yes"] == "bad"
+    choose(find(inspector, "field.transitions.0", QComboBox), "Nowhere yet")
+    assert "yes" not in targets(document.draft, "ask")
+    document.undo()
+    assert find(inspector, "field.transitions.0", QComboBox).currentText() == "refused"
+
+
+def test_a_target_that_is_not_there_is_named(inspector, document):
+    document.edit("Connect", lambda draft: edits.connect(draft, "ask", "yes", "ghost"))
+    document.select({"ask"})
+    combo = find(inspector, "field.transitions.0", QComboBox)
+    assert combo.currentIndex() == -1
+    assert combo.placeholderText() == "ghost is missing"
+
+
+def test_a_branch_that_belongs_to_no_answer_can_be_removed(inspector, document):
+    document.edit("Connect", lambda draft: edits.connect(draft, "ask", "stray", "bad"))
+    document.select({"ask"})
+    find(inspector, "button.removeAnswer.3", QToolButton).click()
+    assert "stray" not in targets(document.draft, "ask")
+
+
+def test_a_new_predicate_keeps_only_the_parameters_it_takes(inspector, document):
+    document.select({"known"})
+    choose(find(inspector, "field.predicateKey", QComboBox), "propertyEquals")
+    type_into(find(inspector, "field.predicateParameters.value"), "5")
+    assert document.draft.tree.nodes["known"].predicate_parameters == {"key": "order", "value": "5"}
+    choose(find(inspector, "field.predicateKey", QComboBox), "dataCountAtLeast")
+    assert document.draft.tree.nodes["known"].predicate_parameters is None
+    type_into(find(inspector, "field.predicateParameters.min"), "2")
+    assert document.draft.tree.nodes["known"].predicate_parameters == {"min": 2}
+
+
+def test_parameters_of_an_unknown_predicate_are_edited_as_json(inspector, document):
+    document.edit("Edit", lambda draft: edits.set_field(draft, "known", "predicateKey", "elsewhere"))
+    document.select({"known"})
+    field = find(inspector, "field.predicateParameters", QPlainTextEdit)
+    assert json.loads(field.toPlainText()) == {"key": "order"}
+    field.setFocus()
+    field.setPlainText('{"key": [1, true]}')
+    assert document.draft.tree.nodes["known"].predicate_parameters == {"key": [1, True]}
+    field.setPlainText("[1]")
+    assert document.draft.tree.nodes["known"].predicate_parameters == {"key": [1, True]}
+
+
+def test_a_node_can_be_made_the_start(inspector, document):
+    document.select({"load"})
+    assert not there(inspector, "button.start")
+    document.select({"ask"})
+    find(inspector, "button.start", QPushButton).click()
+    assert document.draft.tree.start_node_id == "ask"
+    assert not there(inspector, "button.start")
+
+
+def test_a_problem_leads_to_its_field(inspector, document):
+    for node, field, name in (
+        ("ask", "task", "field.task"),
+        ("ask", "answers", "field.answers.0"),
+        ("known", "predicateParameters", "field.predicateParameters.key"),
+        ("good", "verdict", "field.verdict"),
+        (None, "startNodeId", "field.startNodeId"),
+        (None, "maxLlmCalls", "field.maxLlmCalls"),
+    ):
+        inspector.focus_field(node, field)
+        assert find(inspector, name).hasFocus(), name
+        assert node is None or document.selection == {node}
+
+
+def test_a_missing_branch_leads_to_its_choice(inspector, document):
+    document.edit("Disconnect", lambda draft: edits.disconnect(draft, "ask", "no"))
+    inspector.focus_field("ask", "transitions")
+    assert find(inspector, "field.transitions.1").hasFocus()
+
+
+def test_problems_are_shown_at_the_field_and_go_when_it_is_right(inspector, document):
+    document.select({"ask"})
+    document.edit("Edit", lambda draft: edits.set_field(draft, "ask", "task", ""))
+    document.check_now()
+    task = find(inspector, "field.task")
+    assert "task" in task.parent().note.text
+    assert task.property("invalid") is True
+    type_into(task, "Is it?")
+    document.check_now()
+    assert task.parent().note.text == ""
+
+
+def test_a_node_of_an_unknown_type_keeps_its_name_and_says_why(qtbot, bench, document, inspector):
+    tree = document.draft.tree
+    odd = Draft(tree.replace(nodes={**tree.nodes, "odd": OpaqueNode(type="<b>loop</b>", name="Odd")}))
+    document.edit("Add", lambda _: odd)
+    document.check_now()
+    document.select({"odd"})
+    assert find(inspector, "field.name").text() == "Odd"
+    assert not there(inspector, "button.addAnswer")
+
+
+def test_the_tree_has_its_fields_its_budget_and_its_parameters(inspector, document):
+    inspector.setCurrentWidget(inspector.tree)
+    type_into(find(inspector, "field.maxLlmCalls"), "3")
+    assert document.draft.tree.budget.max_llm_calls == 3
+    type_into(find(inspector, "field.maxElapsedTime"), "00:00:30")
+    assert document.draft.tree.budget.max_elapsed_time == TimeSpan.of_seconds(30)
+    choose(find(inspector, "field.startNodeId", QComboBox), "ask")
+    assert document.draft.tree.start_node_id == "ask"
+    type_into(find(inspector, "field.version"), "x")
+    assert document.draft.tree.version == 1
+    document.edit("Edit", lambda draft: edits.set_field(draft, "ask", "task", "Is {{order}} fine?"))
+    labels = [
+        w.text() for w in inspector.tree.findChildren(QWidget) if hasattr(w, "text") and callable(w.text)
+    ]
+    assert "Parameters used: {{order}}" in labels
+
+
+def test_the_json_is_that_of_the_file(inspector, document):
+    inspector.setCurrentWidget(inspector.json)
+    text = find(inspector, "field.json", QPlainTextEdit)
+    assert json.loads(text.toPlainText())["treeId"] == "triage"
+    assert text.isReadOnly()
+    document.select({"ask"})
+    assert json.loads(text.toPlainText())["answers"] == ["yes", "no"]
+
+
+def test_another_document_is_shown_instead(inspector, bench, document):
+    document.select({"ask"})
+    other = Document(triage())
+    bench.add(other)
+    assert "No node selected" in words(inspector)
+    other.select({"good"})
+    type_into(find(inspector, "field.verdict", QLineEdit), "x")
+    assert document.clean
+    assert not other.clean
+    bench.remove(other)
+    assert find(inspector, "field.task").toPlainText() == "Is it fine?"

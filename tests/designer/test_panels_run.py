@@ -1,0 +1,299 @@
+"""Answers, budget, state and log: what a run shows while it goes on and when it is over."""
+
+from datetime import UTC, datetime
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QWidget
+
+from designer import theme
+from designer.document import edits
+from designer.document.document import Document
+from designer.panels.log import LogPanel, lines_of
+from designer.panels.meters import Meter, MetersPanel
+from designer.panels.run import RunPanel, ending
+from designer.panels.state import StatePanel, changed_lately
+from designer.running import RunState
+from designer.settings import Settings
+from designer.tasks import cancel_all
+from designer.workbench import Workbench
+from engine import ActionCompleted, DataItem, NodeStarted, RunResult, TimeSpan
+from engine.evaluate import Case
+from tests.designer.drafts import triage
+from tests.designer.waiting import until
+
+
+@pytest.fixture
+def bench(qtbot, tmp_path) -> Workbench:
+    return Workbench(Settings(transcripts_folder=tmp_path / "t", records_path=tmp_path / "r.jsonl"))
+
+
+@pytest.fixture
+def document(bench) -> Document:
+    made = Document(edits.remove_nodes(edits.set_start(triage(), "ask"), {"load"}))
+    bench.add(made)
+    return made
+
+
+def shown(qtbot, panel: QWidget) -> QWidget:
+    qtbot.addWidget(panel)
+    panel.resize(320, 420)
+    panel.show()
+    return panel
+
+
+@pytest.fixture
+def drive(aloop, bench):
+    """Run a story in the loop, and end the run after it."""
+
+    def run(story):
+        async def whole():
+            try:
+                await story()
+            finally:
+                bench.running.cancel()
+                await bench.running.ended()
+                await cancel_all()
+
+        aloop.run_until_complete(whole())
+
+    return run
+
+
+def key(panel: QWidget, digit: str) -> None:
+    panel.activateWindow()
+    QTest.keyClick(panel, getattr(Qt.Key, f"Key_{digit}"))
+
+
+def test_a_question_is_answered_with_a_number_key(qtbot, bench, document, drive):
+    panel = shown(qtbot, RunPanel(bench))
+
+    async def story():
+        bench.running.start(document)
+        await until(lambda: bench.running.state is RunState.ASKING)
+        assert panel.state.text() == "ask asks you:"
+        assert panel.question.toPlainText() == "Is it fine?"
+        assert [button.objectName() for button in panel.answers] == [
+            "answer.yes",
+            "answer.no",
+            "answer.unknown",
+        ]
+        assert [button.shortcut().toString() for button in panel.answers] == ["1", "2", "0"]
+        key(panel, "2")
+        await until(lambda: bench.running.state is RunState.ENDED)
+        assert bench.running.trail.result.verdict == "refused"
+        assert panel.state.text() == "Ended with the verdict refused."
+        assert panel.answers == []
+        assert panel.source.isEnabled()
+
+    drive(story)
+
+
+def test_unknown_is_an_answer_too(qtbot, bench, document, drive):
+    panel = shown(qtbot, RunPanel(bench))
+    document.edit("Remove", lambda draft: edits.remove_nodes(draft, {"known"}))
+    document.edit("Connect", lambda draft: edits.connect(draft, "ask", "unknown", "bad"))
+
+    async def story():
+        bench.running.start(document)
+        await until(lambda: bench.running.state is RunState.ASKING)
+        panel.answers[-1].click()
+        await until(lambda: bench.running.state is RunState.ENDED)
+        assert bench.running.trail.result.had_unknown
+        assert panel.state.text() == (
+            "Ended with the verdict refused, after a question that got no allowed answer."
+        )
+
+    drive(story)
+
+
+def test_it_says_why_a_tree_cannot_run(qtbot, bench, document):
+    panel = shown(qtbot, RunPanel(bench))
+    assert panel.state.text() == "Ready. Run to the end, or step from node to node."
+    document.edit("Edit", lambda draft: edits.set_field(draft, "ask", "task", ""))
+    document.check_now()
+    assert panel.state.text() == "Fix the error under Problems first."
+
+
+def test_answers_can_come_from_a_case(qtbot, bench, document, drive):
+    panel = shown(qtbot, RunPanel(bench))
+    bench.cases = (Case(id="<b>row 1</b>", answers={"ask": "yes"}),)
+    bench.cases_changed.emit(bench.cases)
+    assert panel.source.itemText(1) == "Case <b>row 1</b>"
+    panel.source.setCurrentIndex(1)
+    panel.source.activated.emit(1)
+    assert bench.running.case is bench.cases[0]
+    assert panel.pinned.text() == "1 of 1 questions pinned"
+
+    async def story():
+        bench.running.start(document)
+        await until(lambda: bench.running.state is RunState.ENDED)
+        assert panel.state.text() == "Ended with the verdict supported."
+
+    drive(story)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"outcome": "Terminal", "verdict": "ok"}, "Ended with the verdict ok."),
+        (
+            {"outcome": "BudgetExhausted", "exceeded": "llmCalls"},
+            "Stopped by the limit of LLM calls, before a verdict.",
+        ),
+        ({"outcome": "Cancelled"}, "Stopped before a verdict, as you asked."),
+        (
+            {"outcome": "ValidationFailed", "failure_kind": "llm", "error": "Time-out."},
+            "Stopped: the model could not be asked. Time-out.",
+        ),
+        (
+            {"outcome": "ValidationFailed", "failure_kind": "validation", "error": "No start."},
+            "Stopped: No start.",
+        ),
+    ],
+)
+def test_an_ending_is_told_in_a_sentence(changes, words):
+    usual = dict.fromkeys(RunResult.__dataclass_fields__)
+    assert ending(RunResult(**{**usual, **changes})) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "limit", "ended", "tone"),
+    [
+        (0, 10, False, "accent"),
+        (7, 10, False, "accent"),
+        (8, 10, False, "warn"),
+        (10, 10, False, "warn"),
+        (10, 10, True, "bad"),
+        (0, 0, False, "accent"),
+        (3, 0, False, "warn"),
+    ],
+)
+def test_a_meter_turns_amber_at_80_percent_and_red_when_it_ended_the_run(qtbot, value, limit, ended, tone):
+    meter = shown(qtbot, Meter("llmCalls", "LLM calls"))
+    meter.show_reading(value, limit, ended=ended)
+    meter.resize(200, 34)
+    assert meter.tone == tone
+    assert meter.accessibleName().startswith(f"LLM calls: {value} of {limit}")
+    bar = meter.grab().toImage().pixelColor(3, 26).name().upper()
+    if value:
+        assert bar == getattr(theme.tokens(), tone).upper()
+
+
+def test_before_a_run_the_meters_show_the_limits(qtbot, bench, document):
+    panel = shown(qtbot, MetersPanel(bench))
+    document.edit("Budget", lambda draft: edits.set_budget(draft, "maxLlmCalls", 3))
+    document.edit("Budget", lambda draft: edits.set_budget(draft, "maxElapsedTime", TimeSpan.of_seconds(30)))
+    meters = {m.objectName(): (m.value, m.limit) for m in panel.findChildren(Meter)}
+    assert meters == {
+        "meter.nodeVisits": (0, 20),
+        "meter.llmCalls": (0, 3),
+        "meter.elapsed": (0, 30),
+        "meter.contextTokens": (0, 4000),
+    }
+    assert "limits of the next run" in panel.sentence.text()
+
+
+def test_the_meters_count_and_say_which_limit_ended_the_run(qtbot, bench, document, drive):
+    panel = shown(qtbot, MetersPanel(bench))
+    document.edit("Budget", lambda draft: edits.set_budget(draft, "maxNodeVisits", 1))
+
+    async def story():
+        bench.running.start(document)
+        await until(lambda: bench.running.state is RunState.ASKING)
+        assert panel.sentence.text() == (
+            "Paused: the clock is stopped. Room for 10 more LLM calls and 0 node visits."
+        )
+        bench.running.answer("yes")
+        await until(lambda: bench.running.state is RunState.ENDED)
+        assert panel.meters["nodeVisits"].tone == "bad"
+        assert panel.meters["llmCalls"].value == 1
+        assert panel.sentence.text() == "The limit of node visits ended the run."
+
+    drive(story)
+
+
+def test_another_document_shows_its_own_limits_and_not_the_run(qtbot, bench, document, drive):
+    panel = shown(qtbot, MetersPanel(bench))
+
+    async def story():
+        bench.running.start(document)
+        await until(lambda: bench.running.state is RunState.ASKING)
+        assert panel.meters["nodeVisits"].value == 1
+        bench.add(Document(triage()))
+        assert panel.meters["nodeVisits"].value == 0
+
+    drive(story)
+
+
+def stamp():
+    return {"execution_id": "run", "at": datetime(2026, 11, 2, 8, 15, 30, tzinfo=UTC)}
+
+
+def acted(**changed):
+    return ActionCompleted(
+        node="load",
+        visit=1,
+        name=None,
+        action_key="load",
+        status="success",
+        summary=None,
+        error=None,
+        produced=(),
+        changed=changed,
+        **stamp(),
+    )
+
+
+def started(node):
+    return NodeStarted(node=node, type="action", visit=1, **stamp())
+
+
+def test_only_the_latest_steps_changes_are_marked():
+    assert changed_lately([started("a"), acted(order="1")]) == {"order"}
+    assert changed_lately([started("a"), acted(order="1"), started("b")]) == frozenset()
+    assert changed_lately([]) == frozenset()
+
+
+def test_state_and_data_are_shown_as_plain_text(qtbot, bench, document):
+    panel = shown(qtbot, StatePanel(bench))
+    assert panel.currentWidget() is panel.empty
+    running = bench.running
+    running.document, running.events = document, [started("load"), acted(order="<b>5</b>")]
+    item = DataItem("d1", "shop", "order", "two\nlines " + "x" * 5000)
+    running.trail = running.trail.after(acted(order="<b>5</b>", gone=None))
+    running.trail_changed.emit(running.trail)
+    (order,) = panel.properties.rows
+    assert (order.name, order.value, order.changed) == ("order", "<b>5</b>", True)
+    produced = ActionCompleted(
+        **{f: getattr(acted(), f) for f in acted().__dataclass_fields__} | {"produced": (item,)}
+    )
+    running.trail = running.trail.after(produced)
+    running.trail_changed.emit(running.trail)
+    assert panel.data.model().index(0, 2).data().startswith("two lines xxx")
+    assert len(panel.data.model().index(0, 2).data()) <= 300
+
+
+def test_the_log_tells_a_run_line_by_line(qtbot, bench, document, drive):
+    panel = shown(qtbot, LogPanel(bench))
+    assert panel.currentWidget() is panel.empty
+
+    async def story():
+        bench.running.start(document)
+        await until(lambda: bench.running.state is RunState.ASKING)
+        bench.running.answer("yes")
+        await until(lambda: bench.running.state is RunState.ENDED)
+        assert [(line.title, line.text) for line in panel.table.rows] == [
+            ("", "Started triage, version 1"),
+            ("ask", "yes → supported"),
+            ("supported", "Verdict supported"),
+            ("", "Ended with the verdict supported"),
+        ]
+
+    drive(story)
+
+
+def test_the_log_tells_how_an_action_went():
+    (line,) = lines_of([acted()])
+    assert (line.node, line.text, line.tone) == ("load", "load: done", None)
