@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QTextCursor
 from PySide6.QtWidgets import (
     QFrame,
@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from designer import theme
-from designer.forms import plain
+from designer.forms import Glyph, plain
 from engine import Problem
 
 _CARDS: Final = (
@@ -38,15 +38,13 @@ class StartPage(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("page.start")
-        self._icons: dict[QPushButton, str] = {}
         row = QHBoxLayout()
         row.setSpacing(16)
         signals = {"new": self.new_requested, "open": self.open_requested, "sample": self.sample_requested}
         for id_, title, words in _CARDS:
-            card = _Card(title, words)
+            card = _Card("classify" if id_ == "sample" else id_, title, words)
             card.setObjectName(f"start.{id_}")
             card.clicked.connect(signals[id_])
-            self._icons[card] = "classify" if id_ == "sample" else id_
             row.addWidget(card)
         heading = plain("What shall be decided?", role="title")
         promise = plain("Draw the questions, check that every path ends, and watch it run.", role="label")
@@ -62,27 +60,22 @@ class StartPage(QWidget):
         centred.addStretch(1)
         column.addLayout(centred)
         column.addStretch(3)
-        theme.signals.changed.connect(self._paint_icons)
-        self._paint_icons()
-
-    def _paint_icons(self, *_: object) -> None:
-        for card, name in self._icons.items():
-            card.setIcon(theme.icon(name, theme.tokens().accent))
 
 
 class _Card(QPushButton):
     """A large button: an icon, a title and a sentence."""
 
-    def __init__(self, title: str, words: str) -> None:
+    def __init__(self, icon: str, title: str, words: str) -> None:
         super().__init__()
         self.setProperty("card", True)
         self.setFixedSize(232, 132)
-        self.setIconSize(QSize(22, 22))
         self.setAccessibleName(title)
         self.setAccessibleDescription(words)
         column = QVBoxLayout(self)
-        column.setContentsMargins(16, 52, 16, 14)
+        column.setContentsMargins(16, 14, 16, 14)
         column.setSpacing(4)
+        column.addWidget(Glyph(icon, "accent", 22))
+        column.addSpacing(4)
         for text, role in ((title, "title"), (words, "label")):
             label = plain(text, role=role, wrap=True)
             label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)

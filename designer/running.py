@@ -80,7 +80,7 @@ class RunController(QObject):
     @property
     def active(self) -> bool:
         """Whether a run has begun and not ended."""
-        return self._driving is not None and not self._driving.done()
+        return self.state not in (RunState.IDLE, RunState.ENDED)
 
     @property
     def transcript_path(self) -> Path | None:
@@ -161,10 +161,10 @@ class RunController(QObject):
         self._pausing = paused
         session, inputs = self._prepare(document, self.case, PersonDecider(self._ask))
         self._run = session.start(document.draft.tree, inputs, observers=[self._observe])
+        self._set_state(RunState.RUNNING)
         self._driving = launch(self._drive(self._run))
 
     async def _drive(self, run: Run) -> None:
-        self._set_state(RunState.RUNNING)
         async for stop in run:
             self.stop = stop
             if self._pausing:

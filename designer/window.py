@@ -361,6 +361,7 @@ class MainWindow(QMainWindow):
         column.addWidget(self._tabs)
         column.addWidget(self._pages, 1)
         self.setCentralWidget(centre)
+        self._message.setContentsMargins(10, 0, 10, 0)
         self.statusBar().addWidget(self._message, 1)
         self.statusBar().setSizeGripEnabled(False)
 
@@ -415,8 +416,7 @@ class MainWindow(QMainWindow):
         bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.addToolBar(bar)
         bar.addWidget(_named("brand", plain("Treewright", role="title")))
-        bar.addSeparator()
-        bar.addWidget(self._title)
+        self._of_document = [bar.addSeparator(), bar.addWidget(self._title)]
         bar.addSeparator()
         self.commands.fill(
             bar, ["edit.undo", "edit.redo", "", "run.start", "run.step", "run.pause", "run.stop"]
@@ -426,7 +426,7 @@ class MainWindow(QMainWindow):
             if isinstance(button, QToolButton):
                 button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
         bar.widgetForAction(self.commands["run.start"]).setProperty("primary", True)
-        bar.addWidget(self._answers)
+        self._of_document.append(bar.addWidget(self._answers))
         spacer = QWidget()
         spacer.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         bar.addWidget(spacer)
@@ -516,7 +516,7 @@ class MainWindow(QMainWindow):
         self._list_documents()
         self._refresh()
         if document is not None:
-            QTimer.singleShot(0, self.canvas.fit)
+            QTimer.singleShot(0, partial(self.canvas.open_at, document.draft.tree.start_node_id))
 
     def _draft_changed(self, _before: Draft, _after: Draft) -> None:
         self._refresh()
@@ -532,6 +532,8 @@ class MainWindow(QMainWindow):
         self.setWindowTitle(f"{name}[*] — Treewright" if name else "Treewright")
         self.setWindowModified(bool(document and not document.clean))
         self._name_tabs()
+        for action in self._of_document:
+            action.setVisible(document is not None)
         self.commands.refresh()
 
     def _overlay(self, document: Document) -> Overlay:
@@ -555,6 +557,7 @@ class MainWindow(QMainWindow):
         self._show_trail(running.trail)
         self.commands.refresh()
         self._answers.setEnabled(not running.active)
+        self._show_answers()
         result = running.trail.result
         if state is RunState.ENDED and result is not None:
             self.tell(ending(result))
@@ -594,7 +597,12 @@ class MainWindow(QMainWindow):
         self._answers.addItem("Answers: ask me", None)
         for case in self.workbench.cases:
             self._answers.addItem(f"Answers: {case.id}", case)
-        self._answers.setVisible(self.workbench.current is not None)
+        self._show_answers()
+
+    def _show_answers(self) -> None:
+        """Keep in step with the Answers panel, which chooses the same."""
+        case, cases = self.workbench.running.case, self.workbench.cases
+        self._answers.setCurrentIndex(cases.index(case) + 1 if case in cases else 0)
 
     def _list_recent(self) -> None:
         self._recent.clear()

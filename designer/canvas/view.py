@@ -53,6 +53,8 @@ NODE_TYPE_MIME: Final = "application/x-treewright-node-type"
 
 _SMALLEST, _LARGEST = 0.1, 3.0
 _STEP: Final = 1.2
+_READABLE: Final = 0.7
+_FIRST_LOOK: Final = 0.2  # of the width
 _WORLD: Final = 200_000.0
 _INSET: Final = 14
 _CLOSEST_DOTS: Final = 16  # pixels
@@ -181,6 +183,15 @@ class CanvasView(QGraphicsView):
         """
         self._fit_soon = not self.isVisible()
         self._fit(self._scene.contents(nodes or None))
+
+    def open_at(self, node_id: NodeId) -> None:
+        """A first look: the whole tree where it can be read so, else this node at the left."""
+        self.fit()
+        card = self._scene.node_items.get(node_id)
+        if card is not None and self.zoom < _READABLE:
+            self.set_zoom(_READABLE)
+            there = QPoint(round(self.viewport().width() * _FIRST_LOOK), self.viewport().height() // 2)
+            self._scroll(there - self.mapFromScene(card.sceneBoundingRect().center()))
 
     def reveal(self, node_id: NodeId) -> None:
         """Scroll only as far as needed to have this node in sight."""

@@ -132,7 +132,7 @@ class RunTranscript:
                 self._add(builder.overview(composer.overview(event)), work)
             case ActionCompleted():
                 self._add(builder.action(composer.action(event)), work)
-            case AttemptCompleted():
+            case AttemptCompleted() if event.attempt.messages:  # nothing was sent for a pin or a person
                 self._add(builder.attempt(composer.attempt(event)), work)
             case ClassificationCompleted():
                 self._add(builder.classification(composer.classification(event)), work)
