@@ -87,7 +87,7 @@ class Workbench(QObject):
         self.place_requested.emit(node, field)
 
     def reload_cases(self) -> None:
-        """Read the cases beside the current tree again; ``case_trouble`` tells of those that do not fit it."""
+        """Read the cases beside the current tree again; ``case_trouble`` tells of those that do not fit."""
         document, self.cases, self.case_trouble = self.current, (), None
         path = find_cases(document.path) if document and document.path else None
         if document is not None and path is not None and path.exists():

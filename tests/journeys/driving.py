@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QPushButton, QWidget
 from designer.canvas.geometry import input_port, output_port
 from designer.canvas.items import NodeItem
 from designer.document.document import Document
+from designer.panels.palette import PalettePanel
 from designer.running import RunController
 from designer.window import MainWindow
 from engine import NodeId, Problem, Question, RunResult
@@ -104,6 +105,11 @@ class Driver:
             QTest.mouseMove(port, here + (there - here) * (step / 4))
         QTest.mouseRelease(port, button, plain, there)
         await asyncio.sleep(TICK)
+
+    def add(self, kind: str) -> None:
+        """Take a node from the palette."""
+        (palette,) = self.window.findChildren(PalettePanel)
+        palette.add_requested.emit(kind)
 
     async def show(self, panel: str) -> None:
         """Bring a panel to the front."""

@@ -119,7 +119,7 @@ def test_closing_a_changed_tree_asks_first(travel, monkeypatch, choice, closes):
 
     async def journey(person: Driver) -> None:
         person.window.run_command("file.new")
-        person.window.panels["palette"].add_requested.emit("terminal")
+        person.add("terminal")
         person.window.close()
         await until(lambda: asked)
         await until(lambda: person.window.isHidden() is closes)
@@ -254,7 +254,7 @@ def test_undo_and_redo_go_through_the_window(travel):
     async def journey(person: Driver) -> None:
         before = person.document.draft
         person.window.run_command("edit.layout")
-        person.window.panels["palette"].add_requested.emit("condition")
+        person.add("condition")
         while person.window.run_command("edit.undo"):
             pass
         assert person.document.draft == before
