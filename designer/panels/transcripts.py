@@ -107,7 +107,7 @@ class MarkdownView(QTextBrowser):
         self.document().setMarkdown(harmless(text), features)
         self.verticalScrollBar().setValue(0)
 
-    def loadResource(self, type: int, name: QUrl | str) -> object:
+    def loadResource(self, type: int, name: QUrl | str) -> QImage:
         # A real image for everything: for an empty answer Qt opens the file itself, and a pipe or
         # /dev/zero never ends.
         image = QImage(1, 1, QImage.Format.Format_ARGB32)

@@ -10,7 +10,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit, QWidget
 
 from designer.forms import Column, Empty, Form, Pages, Table, plain, titles_of
-from engine import DEFAULT_LIMITS, Budget, ClassifyNode, Problem, TerminalNode, TimeSpan, Tree
+from engine import DEFAULT_LIMITS, AnyNode, Budget, ClassifyNode, Problem, TerminalNode, TimeSpan, Tree
 
 
 class Sample(BaseModel):
@@ -56,11 +56,11 @@ def form(qtbot, said) -> Form:
     return made
 
 
-def editor(form: QWidget, member: str) -> QWidget:
+def editor(form, member):
     return form.findChild(QWidget, f"field.{member}")
 
 
-def visit(form: QWidget, member: str, text: str) -> None:
+def visit(form, member, text):
     field = editor(form, member)
     field.setFocus()
     field.selectAll()
@@ -68,7 +68,7 @@ def visit(form: QWidget, member: str, text: str) -> None:
     field.clearFocus()
 
 
-def note(form: Form, member: str) -> str:
+def note(form, member):
     return form.fields[member].note.text
 
 
@@ -260,7 +260,7 @@ def test_a_label_shows_what_looks_like_markup_as_it_is(qtbot, text):
 
 
 def test_nodes_that_would_be_called_the_same_go_by_their_ids():
-    nodes = {
+    nodes: dict[str, AnyNode] = {
         "a": ClassifyNode(name="Impact"),
         "b": ClassifyNode(name="Impact"),
         "c": TerminalNode(name="End", verdict="ok"),
@@ -280,7 +280,7 @@ def test_a_table_keeps_the_chosen_row_when_it_is_read_again(qtbot):
     assert table.row == "b"
     assert table.currentIndex().row() == 2
     table.show_rows(["z"])
-    assert table.row is None
+    assert not table.currentIndex().isValid()
     assert heard[-1] is None
 
 
@@ -297,7 +297,8 @@ def test_pages_show_the_empty_state_until_there_is_something(qtbot):
     content = plain("content")
     pages = Pages(content, Empty("record", "Nothing", "Do this."))
     qtbot.addWidget(pages)
-    assert pages.currentWidget() is pages.empty
+    assert pages.empty.isVisibleTo(pages)
     assert pages.empty.text == "Nothing Do this."
     pages.show_content(["x"])
-    assert pages.currentWidget() is content
+    assert content.isVisibleTo(pages)
+    assert not pages.empty.isVisibleTo(pages)

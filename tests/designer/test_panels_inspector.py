@@ -38,28 +38,28 @@ def inspector(qtbot, bench, document) -> Inspector:
     return made
 
 
-def find(inspector: Inspector, name: str, kind: type[QWidget] = QWidget) -> QWidget:
+def find(inspector, name, kind=QWidget):
     (found,) = (w for w in inspector.findChildren(kind, name) if w.isVisible())
     return found
 
 
-def there(inspector: Inspector, name: str) -> bool:
+def there(inspector, name):
     return any(w.isVisible() for w in inspector.findChildren(QWidget, name))
 
 
-def type_into(field: QWidget, text: str) -> None:
+def type_into(field, text):
     field.setFocus()
     field.selectAll()
     QTest.keyClicks(field, text)
 
 
-def choose(combo: QComboBox, text: str) -> None:
+def choose(combo, text):
     index = combo.findText(text)
     combo.setCurrentIndex(index)
     combo.activated.emit(index)
 
 
-def words(inspector: Inspector) -> str:
+def words(inspector):
     return inspector.node.empty.text
 
 

@@ -37,7 +37,7 @@ def outline(qtbot, bench, document) -> OutlinePanel:
     return made
 
 
-def lines(outline: OutlinePanel) -> list[str]:
+def lines(outline):
     model, found = outline.view.model(), []
 
     def walk(parent, depth):
@@ -51,7 +51,7 @@ def lines(outline: OutlinePanel) -> list[str]:
     return found
 
 
-def index_of(outline: OutlinePanel, text: str):
+def index_of(outline, text):
     (found,) = outline.view.model().findItems(
         text, Qt.MatchFlag.MatchRecursive | Qt.MatchFlag.MatchStartsWith
     )

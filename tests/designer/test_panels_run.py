@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QWidget
 
 from designer import theme
 from designer.document import edits
@@ -36,7 +35,7 @@ def document(bench) -> Document:
     return made
 
 
-def shown(qtbot, panel: QWidget) -> QWidget:
+def shown(qtbot, panel):
     qtbot.addWidget(panel)
     panel.resize(320, 420)
     panel.show()
@@ -61,7 +60,7 @@ def drive(aloop, bench):
     return run
 
 
-def key(panel: QWidget, digit: str) -> None:
+def key(panel, digit):
     panel.activateWindow()
     QTest.keyClick(panel, getattr(Qt.Key, f"Key_{digit}"))
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QGuiApplication, QTextDocument
-from PySide6.QtWidgets import QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton
 
 from designer.panels.records import Bar, RecordsPanel, answer_of, bars_of, outcome_of
 from designer.panels.transcripts import (
@@ -40,7 +40,7 @@ from tests.designer.waiting import until
 AT = datetime(2026, 11, 2, 8, 15, 30, tzinfo=UTC)
 
 
-def record(number: int = 1, **changes: object) -> Record:
+def record(number=1, **changes):
     usual = Record(
         decision_id=f"decision-{number}",
         started=AT + timedelta(seconds=number),
@@ -59,7 +59,7 @@ def record(number: int = 1, **changes: object) -> Record:
     return replace(usual, **changes)
 
 
-def confirmed(answer: str) -> Confirmed:
+def confirmed(answer):
     return Confirmed("decision-1", "designer", AT, {"automatable": answer})
 
 
@@ -84,7 +84,7 @@ def drive(aloop):
     return run
 
 
-def shown(qtbot, panel: QWidget) -> QWidget:
+def shown(qtbot, panel):
     qtbot.addWidget(panel)
     panel.resize(1000, 260)
     panel.show()
