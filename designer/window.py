@@ -387,7 +387,7 @@ class MainWindow(QMainWindow):
         first = self._first
         self.resizeDocks([first["left"], first["right"]], [230, 320], Qt.Orientation.Horizontal)
         self.resizeDocks([first["bottom"]], [240], Qt.Orientation.Vertical)
-        heights = {"right": 380, "right-mid": 250, "right-low": 220}
+        heights = {"right": 420, "right-mid": 240, "right-low": 250}
         self.resizeDocks([first[area] for area in heights], list(heights.values()), Qt.Orientation.Vertical)
 
     def _dock(self, panel: Panel) -> QDockWidget:

@@ -7,8 +7,8 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QWidget
 
-from designer.canvas.geometry import one_line
 from designer.canvas.style import Style, Type
+from designer.document.names import one_line
 
 _GAP: Final = 7.0
 _EDGE: Final = 15.0

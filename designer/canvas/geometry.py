@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
+from designer.document.names import node_title
 from engine import AnyNode, NodeId, TerminalNode
 
 GRID: Final = 11
@@ -75,24 +76,11 @@ def rows(node: AnyNode) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*node.branches(), *(t.condition for t in node.transitions))))
 
 
-def headline(node: AnyNode, node_id: NodeId) -> str:
-    """What a card is called: a terminal by its verdict, then by the name, else by the id; on one line."""
-    verdict = node.verdict if isinstance(node, TerminalNode) else None
-    return next(
-        (line for text in (verdict, node.name) if text and (line := one_line(text))), one_line(node_id)
-    )
-
-
-def one_line(text: str) -> str:
-    """The text with every run of blanks and line ends as one space."""
-    return " ".join(text.split())
-
-
 def card_size(node: AnyNode, node_id: NodeId = "") -> tuple[float, float]:
     """Width and height of a node's card; the id matters for a terminal that nothing else names."""
     if isinstance(node, TerminalNode):
         return min(
-            float(CARD), PILL_TEXT + 16 + _even(text_width(headline(node, node_id), 13, bold=True))
+            float(CARD), PILL_TEXT + 16 + _even(text_width(node_title(node_id, node), 13, bold=True))
         ), TITLE
     return CARD, TITLE + BODY + ROW * len(rows(node))
 

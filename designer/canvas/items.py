@@ -22,14 +22,13 @@ from designer.canvas.geometry import (
     Rect,
     Route,
     card_size,
-    headline,
-    one_line,
     row_middle,
     rows,
 )
 from designer.canvas.overlay import EdgeKey
-from designer.canvas.style import Style, kind_words
+from designer.canvas.style import Style
 from designer.document.draft import Place
+from designer.document.names import kind_name, node_title, one_line
 from designer.theme import CARD_RADIUS
 from engine import (
     UNKNOWN,
@@ -164,7 +163,7 @@ class NodeItem(QGraphicsItem):
         top = TITLE + BODY
         if isinstance(self.node, TerminalNode) or pos.y() < TITLE:
             ways = self.marks.near + self.marks.far
-            lines = [self.headline, f"{kind_words(self.node)} · {self.node_id}"]
+            lines = [self.headline, f"{kind_name(self.node.type)} · {self.node_id}"]
             lines += [f"{ways} branches lead here"] if ways > 1 else []
             lines += [self.node.description] if self.node.description else []
             return "\n".join(lines)
@@ -184,7 +183,7 @@ class NodeItem(QGraphicsItem):
     def _lay_out(self) -> None:
         """Break and cut all texts once, so that painting only paints."""
         style, width = self._style, self.size[0]
-        self.headline = headline(self.node, self.node_id)
+        self.headline = node_title(self.node_id, self.node)
         words = self.marks.words.removeprefix("✓ ")
         self._mark_width = style.small_strong.width(words) + 14 if words else 0.0
         self._pill = isinstance(self.node, TerminalNode)

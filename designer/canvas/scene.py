@@ -15,7 +15,6 @@ from designer.canvas.geometry import (
     is_far,
     is_forward,
     lane,
-    one_line,
     output_port,
     rows,
     stub,
@@ -24,6 +23,7 @@ from designer.canvas.items import EdgeItem, Marks, NodeItem
 from designer.canvas.overlay import EdgeKey, Overlay, changed_edges, changed_nodes
 from designer.canvas.style import Style
 from designer.document.draft import Draft, Place
+from designer.document.names import one_line
 from designer.theme import Tokens
 from engine import NodeId, TerminalNode, Tree
 

@@ -1,25 +1,11 @@
 """The colours and type of the canvas, made once from the theme's tokens."""
 
-from typing import Final
-
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QTextLayout
 from PySide6.QtSvg import QSvgRenderer
 
 from designer.theme import Tokens, drawing, font, mixed
-from engine import ActionNode, AnyNode, ClassifyNode, ConditionNode, TerminalNode
-
-_KIND_WORDS: Final = {
-    ActionNode: "Action",
-    ClassifyNode: "Classify",
-    ConditionNode: "Condition",
-    TerminalNode: "Terminal",
-}
-
-
-def kind_words(node: AnyNode) -> str:
-    """The kind of a node in one or two words."""
-    return _KIND_WORDS.get(type(node), "Unknown type")
+from engine import ActionNode, AnyNode, ClassifyNode, ConditionNode
 
 
 class Type:

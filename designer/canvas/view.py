@@ -43,8 +43,8 @@ from designer.canvas.gestures import Band, Connect, Gesture, MayConnect, Move, P
 from designer.canvas.items import EdgeItem
 from designer.canvas.overlay import EdgeKey, Overlay
 from designer.canvas.scene import Scene, Spot
-from designer.canvas.style import kind_words
 from designer.document.draft import Draft, Place
+from designer.document.names import kind_name
 from designer.theme import Tokens
 from engine import NodeId
 
@@ -371,7 +371,7 @@ class CanvasView(QGraphicsView):
         nodes = scene.draft.tree.nodes
         self.hint.setVisible(not nodes)
         chosen = "; ".join(
-            f"{card.headline}, {kind_words(card.node)}, {len(card.node.branches())} branches"
+            f"{card.headline}, {kind_name(card.node.type)}, {len(card.node.branches())} branches"
             for card in (scene.node_items[node_id] for node_id in nodes if node_id in scene.selection)
         )
         self.setAccessibleDescription(f"{len(nodes)} nodes. {f'Selected: {chosen}.' if chosen else _HOW_TO}")

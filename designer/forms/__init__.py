@@ -18,19 +18,7 @@ from designer.forms.fields import (
 )
 from designer.forms.form import Form, label_of
 from designer.forms.tables import Column, Table
-from designer.forms.texts import (
-    Empty,
-    Glyph,
-    Note,
-    Pages,
-    clipped,
-    kind_name,
-    kind_tone,
-    node_title,
-    plain,
-    small_icon,
-    titles_of,
-)
+from designer.forms.texts import Empty, Glyph, Note, Pages, kind_tone, plain, small_icon
 
 __all__ = [
     "Column",
@@ -49,14 +37,10 @@ __all__ = [
     "Table",
     "Text",
     "as_object",
-    "clipped",
-    "kind_name",
     "kind_tone",
     "label_of",
-    "node_title",
     "plain",
     "small_icon",
     "spelled_json",
-    "titles_of",
     "without_wheel",
 ]

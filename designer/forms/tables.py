@@ -17,7 +17,8 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
 
 from designer import theme
-from designer.forms.texts import clipped, small_icon
+from designer.document.names import one_line
+from designer.forms.texts import small_icon
 
 Row = TypeVar("Row")
 _Index = QModelIndex | QPersistentModelIndex
@@ -57,10 +58,10 @@ class _Rows(QAbstractTableModel):
         row, column = self.rows[index.row()], self.columns[index.column()]
         match role:
             case Qt.ItemDataRole.DisplayRole:
-                return clipped(column.text(row))
+                return one_line(column.text(row))
             case Qt.ItemDataRole.ToolTipRole:
                 # As a rich text of our own, because a tip that looks like markup would be read as such.
-                return f"<p>{escape(clipped(column.text(row), 2000))}</p>"
+                return f"<p>{escape(one_line(column.text(row), 2000))}</p>"
             case Qt.ItemDataRole.DecorationRole if column.icon and (icon := column.icon(row)):
                 return small_icon(*icon)
             case Qt.ItemDataRole.ForegroundRole if column.tone and (tone := column.tone(row)):

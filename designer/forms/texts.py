@@ -1,7 +1,5 @@
 """Texts that show data: always plain, never markup, and what a place says while there is nothing to show."""
 
-from collections import Counter
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -10,37 +8,11 @@ from PySide6.QtGui import QIcon, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
 from designer import theme
-from engine import AnyNode, NodeId, TerminalNode, Tree
-
-KINDS: Final = {"action": "Action", "classify": "Question", "condition": "Condition", "terminal": "Terminal"}
-
-
-def kind_name(kind: str | None) -> str:
-    """What a kind of node is called; one that is none of ours by its own word."""
-    return KINDS.get(kind or "", kind or "Unknown type")
 
 
 def kind_tone(kind: str | None) -> str:
     """The token of the colour of a kind of node."""
     return kind if kind in {"action", "classify", "condition"} else "secondary"
-
-
-def node_title(node_id: NodeId, node: AnyNode | None) -> str:
-    """What a node is called, on one line: a terminal by its verdict, else by its name, else by its id."""
-    verdict = node.verdict if isinstance(node, TerminalNode) else None
-    return next((t for t in (clipped(verdict), clipped(node.name if node else None)) if t), clipped(node_id))
-
-
-def titles_of(tree: Tree) -> Mapping[NodeId, str]:
-    """What each node of a tree is called; nodes that would be called the same go by their ids."""
-    titles = {node_id: node_title(node_id, node) for node_id, node in tree.nodes.items()}
-    times = Counter(titles.values())
-    return {i: title if times[title] == 1 else clipped(i) for i, title in titles.items()}
-
-
-def clipped(text: str | None, length: int = 300) -> str:
-    """The beginning of a text on one line."""
-    return " ".join((text or "")[:length].split())
 
 
 def plain(text: str = "", *, role: str = "", mono: bool = False, wrap: bool = False) -> QLabel:

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Final, TypeAlias
 
-from designer.forms import Column, Empty, Pages, Table, titles_of
+from designer.document.names import titles_of
+from designer.forms import Column, Empty, Pages, Table
 from designer.workbench import Workbench
 from engine import (
     ActionCompleted,

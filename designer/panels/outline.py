@@ -10,7 +10,8 @@ from PySide6.QtGui import QColor, QKeyEvent, QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QTreeView, QVBoxLayout, QWidget
 
 from designer import theme
-from designer.forms import Current, Empty, Pages, kind_name, kind_tone, small_icon, titles_of
+from designer.document.names import kind_name, titles_of
+from designer.forms import Current, Empty, Pages, kind_tone, small_icon
 from designer.running import RunState
 from designer.workbench import Workbench
 from engine import NODE_TYPES, NodeId, Tree

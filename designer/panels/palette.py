@@ -17,7 +17,8 @@ from PySide6.QtWidgets import (
 )
 
 from designer import theme
-from designer.forms import kind_name, kind_tone, plain
+from designer.document.names import kind_name
+from designer.forms import kind_tone, plain
 from designer.workbench import Workbench
 from engine import NODE_TYPES
 

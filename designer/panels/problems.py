@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from designer.forms import Column, Current, Empty, Pages, Table, label_of, titles_of
+from designer.document.names import titles_of
+from designer.forms import Column, Current, Empty, Pages, Table, label_of
 from designer.workbench import Workbench
 from engine import Problem, Tree
 

@@ -22,7 +22,8 @@ from PySide6.QtWidgets import (
 )
 
 from designer import theme
-from designer.forms import Column, Empty, Pages, Quote, Table, clipped, plain
+from designer.document.names import one_line
+from designer.forms import Column, Empty, Pages, Quote, Table, plain
 from designer.tasks import launch
 from designer.workbench import Workbench
 from engine.records import (
@@ -98,7 +99,7 @@ def bars_of(decision: RecordedDecision) -> tuple[Bar, ...]:
         given = _told(question, answer) if answer is not None else None
         for number, words in enumerate(options):
             share = shares[number] if number < len(shares) else None
-            bars.append(Bar(clipped(words), share, words == given, confirmed.get(key) == words))
+            bars.append(Bar(one_line(words), share, words == given, confirmed.get(key) == words))
     return tuple(bars)
 
 

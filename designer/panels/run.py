@@ -6,7 +6,8 @@ from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtGui import QKeySequence, QWheelEvent
 from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
-from designer.forms import Current, Quote, clipped, node_title, plain, without_wheel
+from designer.document.names import node_title, one_line
+from designer.forms import Current, Quote, plain, without_wheel
 from designer.running import RunState
 from designer.workbench import Workbench
 from engine import UNKNOWN, ClassifyNode, RunResult
@@ -89,7 +90,7 @@ class RunPanel(QScrollArea):
             self.source.clear()
             self.source.addItem("Me: ask each question")
             for case in self._workbench.cases:
-                self.source.addItem(f"Case {clipped(case.id, 80)}")
+                self.source.addItem(f"Case {one_line(case.id, 80)}")
         self._refresh()
 
     def _choose(self, index: int) -> None:

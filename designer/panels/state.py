@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSplitter
 
-from designer.forms import Column, Current, Empty, Pages, Table, clipped
+from designer.document.names import one_line
+from designer.forms import Column, Current, Empty, Pages, Table
 from designer.workbench import Workbench
 from engine import ActionCompleted, DataItem, Event, NodeStarted
 
@@ -69,7 +70,7 @@ class StatePanel(Pages):
         mine = running.document is not None and running.document is self._current.document
         changed = changed_lately(running.events) if mine else frozenset()
         properties = [
-            Property(name, clipped(str(value)), name in changed)
+            Property(name, one_line(str(value)), name in changed)
             for name, value in (trail.properties if mine else {}).items()
             if value is not None
         ]

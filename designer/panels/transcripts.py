@@ -7,8 +7,6 @@ Markdown is read, no link is followed, and neither its size nor an endless word 
 import asyncio
 import os
 import re
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +18,7 @@ from designer import theme
 from designer.forms import Column, Empty, Pages, Table, plain
 from designer.tasks import launch
 from designer.workbench import Workbench
+from engine import TranscriptInfo, list_transcripts
 
 PAGE: Final = 1 << 18
 """Bytes of one page; laying out one takes a moment, laying out a megabyte more than that."""
@@ -27,37 +26,6 @@ LONGEST: Final = 2000
 """Characters of a word; Qt's layout takes time with the square of its length."""
 
 _ENDLESS: Final = re.compile(rf"\S{{{LONGEST}}}(?=\S)")
-
-
-@dataclass(frozen=True, slots=True)
-class Transcript:
-    """A file in the folder of transcripts."""
-
-    path: Path
-    at: datetime
-    size: int
-
-    @property
-    def goal(self) -> str:
-        """What it is about, from its name."""
-        return re.sub(r"^\d{8}-\d{6}-(Decision-tree-)?", "", self.path.stem)
-
-
-def list_transcripts(folder: Path) -> tuple[Transcript, ...]:
-    """The transcripts of a folder, newest first; none where there is no such folder."""
-    found = []
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.name.endswith(".md") and entry.is_file(follow_symlinks=False):
-                    stat = entry.stat(follow_symlinks=False)
-                    at = datetime.fromtimestamp(stat.st_mtime).astimezone()
-                    found.append(
-                        (stat.st_mtime_ns, entry.name, Transcript(Path(entry.path), at, stat.st_size))
-                    )
-    except FileNotFoundError:
-        return ()
-    return tuple(transcript for _, _, transcript in sorted(found, key=lambda f: f[:2], reverse=True))
 
 
 def read_page(path: Path, number: int) -> tuple[str, int]:
@@ -135,9 +103,13 @@ class TranscriptsPanel(Pages):
         self._stale, self._page, self._pages = True, 0, 1
         self.table = Table(
             (
-                Column[Transcript]("Written", lambda t: f"{t.at:%Y-%m-%d %H:%M:%S}", width=166, mono=True),
-                Column[Transcript]("Tree", lambda t: t.goal),
-                Column[Transcript]("Size", lambda t: _size(t.size), width=70, tone=lambda _: "secondary"),
+                Column[TranscriptInfo](
+                    "Started", lambda t: f"{t.when:%Y-%m-%d %H:%M:%S}", width=166, mono=True
+                ),
+                Column[TranscriptInfo]("Tree", lambda t: t.tree_id or t.path.stem),
+                Column[TranscriptInfo](
+                    "Ended", lambda t: t.outcome or "", width=130, tone=lambda _: "secondary"
+                ),
             ),
             "Transcripts",
             key=lambda t: t.path,
@@ -186,17 +158,13 @@ class TranscriptsPanel(Pages):
             self.reload()
 
     async def _list(self) -> None:
-        try:
-            found = await asyncio.to_thread(list_transcripts, self._workbench.transcripts_folder)
-        except OSError as error:
-            found = ()
-            self.empty.say("The transcripts cannot be listed", error.strerror or type(error).__name__)
+        found = await asyncio.to_thread(list_transcripts, self._workbench.transcripts_folder)
         self.table.show_rows(found)
         self.show_content(found)
         if found and self.table.row is None:
             self.table.choose(0)
 
-    def _show(self, transcript: Transcript | None) -> None:
+    def _show(self, transcript: TranscriptInfo | None) -> None:
         self._page = 0
         self._where.setText(transcript.path.name if transcript else "")
         self._copy.setEnabled(transcript is not None)
@@ -206,7 +174,7 @@ class TranscriptsPanel(Pages):
         self._page += by
         _cancel(self._reading)
         transcript = self.table.row
-        if isinstance(transcript, Transcript):
+        if isinstance(transcript, TranscriptInfo):
             self._reading = launch(self._read(transcript.path, self._page))
         else:
             self.view.show_text("")
@@ -226,7 +194,7 @@ class TranscriptsPanel(Pages):
 
     def _copy_path(self) -> None:
         transcript = self.table.row
-        if isinstance(transcript, Transcript):
+        if isinstance(transcript, TranscriptInfo):
             QGuiApplication.clipboard().setText(str(transcript.path))
 
 
@@ -241,13 +209,3 @@ def _button(text: str, name: str) -> QPushButton:
 def _cancel(task: asyncio.Task[None] | None) -> None:
     if task is not None:
         task.cancel()
-
-
-def _size(size: int) -> str:
-    return (
-        f"{size} B"
-        if size < 1000
-        else f"{size / 1000:.0f} kB"
-        if size < 1_000_000
-        else f"{size / 1e6:.1f} MB"
-    )

@@ -11,7 +11,6 @@ from designer.canvas.geometry import (
     Rect,
     card_size,
     curve,
-    headline,
     input_port,
     is_far,
     is_forward,
@@ -20,6 +19,7 @@ from designer.canvas.geometry import (
     rows,
     stub,
 )
+from designer.document.names import node_title
 from engine import AnyNode, ClassifyNode, ConditionNode, OpaqueNode, TerminalNode, Transition
 
 
@@ -66,7 +66,7 @@ def test_a_terminal_is_as_wide_as_its_verdict_and_never_wider_than_a_card():
     ],
 )
 def test_a_card_is_called_by_verdict_then_name_then_id(node: AnyNode, text: str):
-    assert headline(node, "n1") == text
+    assert node_title("n1", node) == text
 
 
 def test_ports_stand_in_line_with_title_and_rows():

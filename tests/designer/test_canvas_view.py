@@ -483,7 +483,7 @@ def test_the_breadcrumb_is_there_only_during_a_run_and_never_wider_than_the_view
 def test_what_is_selected_is_told_to_a_screen_reader(desk: Desk):
     desk.select(frozenset({"ask"}))
     assert desk.view.accessibleName() == "Tree canvas"
-    assert "ask, Classify, 3 branches" in desk.view.accessibleDescription()
+    assert "ask, Question, 3 branches" in desk.view.accessibleDescription()
 
 
 def test_the_canvas_follows_the_theme(desk: Desk, qapp: QApplication):

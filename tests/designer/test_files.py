@@ -148,7 +148,7 @@ def test_a_file_that_is_no_json_opens_as_text_with_the_place_of_the_fault(path):
 def test_a_tree_with_a_part_of_the_wrong_type_is_not_opened_for_editing(path):
     path.write_text('{"treeId": "t", "version": "one", "startNodeId": "a", "nodes": {}}')
     unreadable = refused(path)
-    assert [(p.code, p.field) for p in unreadable.problems] == [("type-invalid", "version")]
+    assert ("type-invalid", "version") in [(p.code, p.field) for p in unreadable.problems]
     assert '"one"' in unreadable.text
 
 

@@ -9,7 +9,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit, QWidget
 
-from designer.forms import Column, Empty, Form, Pages, Table, plain, titles_of
+from designer.document.names import titles_of
+from designer.forms import Column, Empty, Form, Pages, Table, plain
 from engine import DEFAULT_LIMITS, AnyNode, Budget, ClassifyNode, Problem, TerminalNode, TimeSpan, Tree
 
 

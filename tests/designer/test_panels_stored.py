@@ -17,7 +17,6 @@ from designer.panels.transcripts import (
     MarkdownView,
     TranscriptsPanel,
     harmless,
-    list_transcripts,
     read_page,
 )
 from designer.settings import Settings
@@ -105,13 +104,18 @@ def transcript(bench: Workbench, name: str, text: str, age: float = 0) -> None:
     os.utime(file, (AT.timestamp() - age, AT.timestamp() - age))
 
 
-def test_transcripts_are_listed_newest_first(bench):
+def test_transcripts_are_listed_newest_first_and_other_files_are_not(qtbot, bench, drive):
     transcript(bench, "20261102-081530-Decision-tree-old.md", "old", age=60)
     transcript(bench, "20261102-081630-Decision-tree-new.md", "new")
     transcript(bench, "notes.txt", "no transcript")
-    (bench.transcripts_folder / "link.md").symlink_to("/etc/hostname")
-    assert [t.goal for t in list_transcripts(bench.transcripts_folder)] == ["new", "old"]
-    assert list_transcripts(bench.transcripts_folder / "absent") == ()
+    (bench.transcripts_folder / "20261102-081730-link.md").symlink_to("/etc/hostname")
+
+    async def story():
+        panel = shown(qtbot, TranscriptsPanel(bench))
+        await until(lambda: len(panel.table.rows) == 2)
+        assert [row.path.stem[-3:] for row in panel.table.rows] == ["new", "old"]
+
+    drive(story)
 
 
 def test_the_newest_transcript_is_shown_at_once(qtbot, bench, drive):
@@ -120,7 +124,7 @@ def test_the_newest_transcript_is_shown_at_once(qtbot, bench, drive):
     async def story():
         panel = shown(qtbot, TranscriptsPanel(bench))
         await until(lambda: "words" in panel.view.toPlainText())
-        assert panel.table.row.goal == "one"
+        assert panel.table.row.path.stem == "20261102-081530-one"
         panel.findChild(QPushButton, "button.copyPath").click()
         assert QGuiApplication.clipboard().text() == str(panel.table.row.path)
 
@@ -135,8 +139,8 @@ def test_a_new_transcript_appears_when_it_is_stored(qtbot, bench, drive):
         await until(lambda: len(panel.table.rows) == 1)
         transcript(bench, "20261102-081630-two.md", "second")
         bench.stored.emit()
-        await until(lambda: [t.goal for t in panel.table.rows] == ["two", "one"])
-        assert panel.table.row.goal == "one"
+        await until(lambda: [t.path.stem[-3:] for t in panel.table.rows] == ["two", "one"])
+        assert panel.table.row.path.stem == "20261102-081530-one"
 
     drive(story)
 

@@ -9,11 +9,13 @@ from engine import (
     ActionCompleted,
     ActionResult,
     BoundedDataPolicy,
+    Budget,
     BudgetPassed,
     Catalog,
     CatalogError,
     ClassificationCompleted,
     DataItem,
+    Event,
     Inputs,
     Limits,
     Message,
@@ -26,6 +28,7 @@ from engine import (
     SlidingConversation,
     Stop,
     TimeSpan,
+    Tree,
     predicate,
     standard_catalog,
     trail_of,
@@ -179,7 +182,7 @@ async def test_no_room_for_the_second_try_ends_the_run_without_a_classification(
 
 
 async def test_no_call_allowed_ends_the_run_at_the_question():  # E14
-    events = []
+    events: list[Event] = []
     tree_ = evidence_tree().replace(budget=budget(calls=0))
     result = await ended(tree_, [OK], actions=[collect()], events=events)
     assert (result.outcome, result.error) == ("BudgetExhausted", "Maximum decision LLM calls exceeded.")
@@ -196,7 +199,8 @@ async def test_an_answer_that_came_too_late_is_not_used():  # E15
 
 @pytest.mark.parametrize(("mode", "slept"), [("warn", []), ("throttle", [0.1, 0.1, 0.1])])
 async def test_warning_and_throttling_let_a_late_run_go_on_and_say_so(mode, slept):  # E16
-    clock, events = VirtualClock(), []
+    clock = VirtualClock()
+    events: list[Event] = []
     tree_ = evidence_tree().replace(budget=budget(on_exceeded=mode))
     result = await ended(tree_, SlowClient(clock, 11, [OK]), actions=[collect()], clock=clock, events=events)
     assert (result.outcome, clock.slept) == ("Terminal", slept)
@@ -252,7 +256,7 @@ def failing_predicate() -> Catalog:
 
 
 async def test_a_predicate_that_raises_ends_the_run_as_not_valid():  # E21
-    events = []
+    events: list[Event] = []
     tree_ = tree(check=condition("breaks", then="a", otherwise="a"), a=terminal("a"))
     result = await ended(tree_, catalog=failing_predicate(), events=events)
     assert (result.outcome, result.failure_kind, result.usage.node_visits) == (
@@ -291,7 +295,7 @@ async def test_a_tree_with_errors_ends_as_not_valid_without_a_visit():  # E24 to
     )
 
 
-def retrying() -> object:
+def retrying() -> Tree:
     return tree(
         first=action("first", success="end", transient="first", permanent="second"),
         second=action("second", success="end", transient="skip", permanent="skip"),
@@ -331,7 +335,7 @@ async def test_an_unknown_answer_after_a_failed_action_keeps_its_own_error():  #
 
 
 async def test_an_action_that_raises_has_failed_for_good():  # E31
-    events = []
+    events: list[Event] = []
     result = await ended(
         retrying(), actions=[Does("first", OSError("disk on fire")), Does("second")], events=events
     )
@@ -429,7 +433,7 @@ async def test_the_demo_ends_as_published():
 
 
 async def test_events_come_in_the_documented_order():  # V1, V2
-    events = []
+    events: list[Event] = []
     await ended(evidence_tree(), [OK], actions=[collect()], events=events)
     told = [e for e in events if not isinstance(e, NodeStarted)]
     assert [type(e).__name__ for e in told] == [
@@ -470,7 +474,7 @@ async def test_an_observer_that_fails_is_let_go_and_the_run_goes_on(caplog):  # 
 
 
 async def test_the_trail_of_the_events_tells_what_the_result_tells():
-    events = []
+    events: list[Event] = []
     result = await ended(demo_tree(), [OK], actions=[collect()], events=events)
     trail = trail_of(events)
     assert (trail.result, trail.path, trail.classifications) == (result, result.path, result.classifications)
@@ -515,7 +519,7 @@ async def test_the_time_nobody_asks_is_not_charged():
 
 
 async def test_a_run_cancelled_before_it_starts_has_visited_nothing():  # E38
-    events = []
+    events: list[Event] = []
     run = start(condition_tree(), actions=[collect()], events=events)
     run.cancel()
     assert (run.result.outcome, run.result.usage.node_visits) == ("Cancelled", 0)
@@ -634,12 +638,12 @@ async def test_a_pinned_action_list_is_used_visit_by_visit():
 
 
 async def test_the_effective_limits_are_told_with_the_run():
-    events = []
+    events: list[Event] = []
     span = TimeSpan.of_seconds(2.5)
     tree_ = condition_tree().replace(budget=replace_budget(max_elapsed_time=span))
     await ended(tree_, actions=[collect()], events=events)
     assert events[0].limits == replace(Limits(), elapsed=2.5)
 
 
-def replace_budget(**members: object) -> object:
+def replace_budget(**members: object) -> Budget:
     return budget(visits=None, calls=None, seconds=None, tokens=None, on_exceeded=None).replace(**members)

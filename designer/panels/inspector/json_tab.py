@@ -8,7 +8,8 @@ from PySide6.QtGui import QColor, QShowEvent, QSyntaxHighlighter, QTextCharForma
 from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
 
 from designer import theme
-from designer.forms import Current, Empty, Pages, node_title, plain
+from designer.document.names import node_title
+from designer.forms import Current, Empty, Pages, plain
 from engine import Tree, write_tree
 
 _TOKENS: Final = re.compile(

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollArea, QVB
 
 from designer.document import edits, rules
 from designer.document.draft import Draft
+from designer.document.names import kind_name
 from designer.forms import (
     Current,
     Empty,
@@ -22,7 +23,6 @@ from designer.forms import (
     Refuse,
     Text,
     as_object,
-    kind_name,
     kind_tone,
     label_of,
     plain,

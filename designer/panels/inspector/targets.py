@@ -6,7 +6,8 @@ from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtGui import QStandardItem, QStandardItemModel, QWheelEvent
 from PySide6.QtWidgets import QComboBox
 
-from designer.forms import titles_of, without_wheel
+from designer.document.names import titles_of
+from designer.forms import without_wheel
 from engine import Tree
 
 NOWHERE: Final = "Nowhere yet"
