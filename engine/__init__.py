@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from engine.catalog import ActionResult as ActionResult
     from engine.catalog import ActionStatus as ActionStatus
     from engine.catalog import Catalog as Catalog
+    from engine.catalog import FunctionAction as FunctionAction
+    from engine.catalog import FunctionPredicate as FunctionPredicate
     from engine.catalog import Predicate as Predicate
     from engine.catalog import PredicateContext as PredicateContext
     from engine.catalog import action as action
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from engine.checks import Checker as Checker
     from engine.checks import Runnable as Runnable
     from engine.checks import check as check
+    from engine.checks import fix as fix
     from engine.checks import problems_of as problems_of
     from engine.checks import runnable as runnable
     from engine.conversation import ContextBuilder as ContextBuilder
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
     from engine.data import DataPolicy as DataPolicy
     from engine.data import DataSnapshot as DataSnapshot
     from engine.data import DataStore as DataStore
+    from engine.data import DataSummary as DataSummary
     from engine.data import Properties as Properties
     from engine.deciders import Attempt as Attempt
     from engine.deciders import Decider as Decider
@@ -71,6 +75,7 @@ if TYPE_CHECKING:
     from engine.events import Classification as Classification
     from engine.events import ClassificationCompleted as ClassificationCompleted
     from engine.events import Event as Event
+    from engine.events import FailureKind as FailureKind
     from engine.events import NodeStarted as NodeStarted
     from engine.events import NodeVisited as NodeVisited
     from engine.events import Observer as Observer
@@ -79,10 +84,23 @@ if TYPE_CHECKING:
     from engine.events import RunResult as RunResult
     from engine.events import RunStarted as RunStarted
     from engine.events import Visit as Visit
+    from engine.events.codec import event_of as event_of
+    from engine.events.codec import json_of as json_of
+    from engine.events.journal import Bus as Bus
+    from engine.events.journal import Journal as Journal
+    from engine.events.journal import JournalEntry as JournalEntry
+    from engine.events.journal import MemoryJournal as MemoryJournal
+    from engine.events.journal import Publisher as Publisher
     from engine.llm import Completion as Completion
     from engine.llm import LlmClient as LlmClient
     from engine.llm import Message as Message
     from engine.llm import Request as Request
+    from engine.llm.anthropic import AnthropicClient as AnthropicClient
+    from engine.llm.failover import Call as Call
+    from engine.llm.failover import ChainPipeline as ChainPipeline
+    from engine.llm.failover import Failover as Failover
+    from engine.llm.failover import ModelChain as ModelChain
+    from engine.llm.failover import Pipeline as Pipeline
     from engine.llm.openai import OpenAiClient as OpenAiClient
     from engine.predicates import catalog_of as catalog_of
     from engine.predicates import standard_catalog as standard_catalog
@@ -96,6 +114,10 @@ if TYPE_CHECKING:
     from engine.session import Session as Session
     from engine.trail import Trail as Trail
     from engine.trail import trail_of as trail_of
+    from engine.trail.graph import ExecutionGraph as ExecutionGraph
+    from engine.trail.graph import GraphEdge as GraphEdge
+    from engine.trail.graph import GraphNode as GraphNode
+    from engine.trail.graph import execution_graph as execution_graph
     from engine.transcript import REDACTED as REDACTED
     from engine.transcript import Builder as Builder
     from engine.transcript import FileSink as FileSink
@@ -131,30 +153,35 @@ if TYPE_CHECKING:
 
 _HOMES: Final = {
     "budget": "Clock DEFAULT_LIMITS LimitName Limits SystemClock Usage",
-    "catalog": "Action ActionContext ActionResult ActionStatus Catalog Predicate PredicateContext "
-    "action predicate",
-    "checks": "Checker Runnable check problems_of runnable",
+    "catalog": "Action ActionContext ActionResult ActionStatus Catalog FunctionAction FunctionPredicate "
+    "Predicate PredicateContext action predicate",
+    "checks": "Checker Runnable check fix problems_of runnable",
     "conversation": "ContextBuilder Conversation Prepared SlidingConversation build_context estimate_tokens",
-    "data": "BoundedDataPolicy DataItem DataPolicy DataSnapshot DataStore Properties",
+    "data": "BoundedDataPolicy DataItem DataPolicy DataSnapshot DataStore DataSummary Properties",
     "deciders": "Attempt Decider Decision Desk Question",
     "deciders.person": "PersonDecider",
     "deciders.scripted": "ScriptedDecider",
     "deciders.text": "TextDecider",
-    "errors": "CaseError CatalogError DocumentRefused LlmError Problem ProjectError Severity "
-    "TreeInvalid TreewrightError",
-    "events": "ActionCompleted AttemptCompleted BudgetPassed Classification ClassificationCompleted "
-    "Event NodeStarted NodeVisited Observer Outcome RunEnded RunResult RunStarted Visit",
+    "errors": "CaseError CatalogError DocumentRefused LlmError Problem ProjectError Severity TreeInvalid "
+    "TreewrightError",
+    "events": "ActionCompleted AttemptCompleted BudgetPassed Classification ClassificationCompleted Event "
+    "FailureKind NodeStarted NodeVisited Observer Outcome RunEnded RunResult RunStarted Visit",
+    "events.codec": "event_of json_of",
+    "events.journal": "Bus Journal JournalEntry MemoryJournal Publisher",
     "llm": "Completion LlmClient Message Request",
+    "llm.anthropic": "AnthropicClient",
+    "llm.failover": "Call ChainPipeline Failover ModelChain Pipeline",
     "llm.openai": "OpenAiClient",
     "predicates": "catalog_of standard_catalog",
     "project": "Project load_project",
     "run": "Inputs Phase Pins Run Stop",
     "session": "Session",
     "trail": "Trail trail_of",
+    "trail.graph": "ExecutionGraph GraphEdge GraphNode execution_graph",
     "transcript": "Builder FileSink MarkdownBuilder REDACTED Redactor TranscriptDecorator TranscriptInfo "
     "TranscriptOptions TranscriptPolicy TranscriptSink list_transcripts shipped_redactor",
-    "tree": "ActionNode AnyNode Budget ClassifyNode ConditionNode Json NODE_TYPES Node NodeId "
-    "OpaqueNode TerminalNode TimeSpan Transition Tree UNKNOWN placeholders",
+    "tree": "ActionNode AnyNode Budget ClassifyNode ConditionNode Json NODE_TYPES Node NodeId OpaqueNode "
+    "TerminalNode TimeSpan Transition Tree UNKNOWN placeholders",
     "treefile": "Reading read_tree tree_hash write_tree",
 }
 _HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names.split()}

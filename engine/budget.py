@@ -2,13 +2,14 @@
 
 import asyncio
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Literal, Protocol, TypeAlias
 
 from engine.tree import Budget, OnExceeded
 
 LimitName: TypeAlias = Literal["nodeVisits", "llmCalls", "elapsedTime"]
+"""A limit that can be passed."""
 
 
 class Clock(Protocol):
@@ -66,6 +67,7 @@ class Limits:
 
 
 DEFAULT_LIMITS: Final = Limits()
+"""The limits where neither the tree nor the session says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,11 @@ class Meter:
 
     clock: Clock
     limits: Limits
-    usage: Usage = field(default_factory=Usage)
+    visits: int = 0
+    calls: int = 0
+    _input_tokens: int = 0
+    _output_tokens: int = 0
+    _unreported: int = 0
     _before: float = 0.0
     _resumed: float | None = None
 
@@ -126,40 +132,48 @@ class Meter:
         running = 0.0 if self._resumed is None else self.clock.monotonic() - self._resumed
         return self._before + running
 
+    @property
+    def left(self) -> float:
+        """Seconds until the elapsed limit; below zero once it has passed."""
+        return self.limits.elapsed - self.elapsed
+
     def reading(self) -> Usage:
         """What has been used up to now."""
-        return replace(self.usage, duration=self.elapsed)
+        return Usage(
+            node_visits=self.visits,
+            llm_calls=self.calls,
+            input_tokens=self._input_tokens,
+            output_tokens=self._output_tokens,
+            duration=self.elapsed,
+            unreported_calls=self._unreported,
+        )
 
     def count_visit(self) -> None:
         """One more node visit."""
-        self.usage = replace(self.usage, node_visits=self.usage.node_visits + 1)
+        self.visits += 1
 
     def count_calls(self, calls: int, input_tokens: int | None, output_tokens: int | None) -> None:
         """LLM calls, and the tokens they reported (None = not reported)."""
-        used = self.usage
-        self.usage = replace(
-            used,
-            llm_calls=used.llm_calls + calls,
-            input_tokens=used.input_tokens + (input_tokens or 0),
-            output_tokens=used.output_tokens + (output_tokens or 0),
-            unreported_calls=used.unreported_calls
-            + (calls if input_tokens is None and output_tokens is None else 0),
-        )
+        self.calls += calls
+        self._input_tokens += input_tokens or 0
+        self._output_tokens += output_tokens or 0
+        if input_tokens is None and output_tokens is None:
+            self._unreported += calls
 
     @property
     def visits_used_up(self) -> bool:
         """Whether another visit would pass the limit."""
-        return self.usage.node_visits >= self.limits.node_visits
+        return self.visits >= self.limits.node_visits
 
     @property
     def calls_used_up(self) -> bool:
         """Whether another LLM call would pass the limit."""
-        return self.usage.llm_calls >= self.limits.llm_calls
+        return self.calls >= self.limits.llm_calls
 
     def passed(self) -> LimitName | None:
         """The limit that has been passed, counts before time."""
-        if self.usage.node_visits > self.limits.node_visits:
+        if self.visits > self.limits.node_visits:
             return "nodeVisits"
-        if self.usage.llm_calls > self.limits.llm_calls:
+        if self.calls > self.limits.llm_calls:
             return "llmCalls"
-        return "elapsedTime" if self.elapsed > self.limits.elapsed else None
+        return "elapsedTime" if self.left < 0 else None

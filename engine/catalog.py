@@ -31,6 +31,7 @@ from engine.errors import CatalogError
 from engine.tree import Json, NodeId
 
 ActionStatus: TypeAlias = Literal["success", "transientFailure", "permanentFailure"]
+"""How an action went, which is also the branch that is taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,8 @@ class ActionResult:
     """How an action went, and what it found.
 
     ``data`` is appended to the run's data and ``properties`` overwrite its state, whatever the status.
-    ``summary`` is a sentence for people; ``error`` is only for failures.
+    ``summary`` is a sentence for people; ``error`` is only for failures. ``llm_calls`` is how many calls of
+    a model it made itself; they are charged to the run.
     """
 
     status: ActionStatus = "success"
@@ -57,6 +59,7 @@ class ActionResult:
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     summary: str | None = field(default=None, repr=False)
     error: str | None = field(default=None, repr=False)
+    llm_calls: int = 0
 
 
 class Action(Protocol):
@@ -121,7 +124,14 @@ class FunctionPredicate:
 
     @cached_property
     def parameter_model(self) -> type[BaseModel] | None:
-        """The keyword parameters of the function."""
+        """The keyword parameters of the function; ``CatalogError`` when their types cannot be understood."""
+        try:
+            return self._model()
+        except Exception as error:
+            message = f"The parameters of the predicate '{self.key}' cannot be understood"
+            raise CatalogError(f"{message} ({type(error).__name__}).") from error
+
+    def _model(self) -> type[BaseModel]:
         fields: dict[str, tuple[object, object]] = {
             name: (
                 object if p.annotation is p.empty else p.annotation,
@@ -205,9 +215,14 @@ class Catalog:
         Only for folders the person trusts. ``CatalogError`` names the file and the kind of failure.
         """
         entries = [getattr(value, _MARK) for value in vars(_module(path)).values() if hasattr(value, _MARK)]
-        return self.with_actions(e for e in entries if isinstance(e, FunctionAction)).with_predicates(
-            e for e in entries if isinstance(e, FunctionPredicate)
-        )
+        actions = [entry for entry in entries if isinstance(entry, FunctionAction)]
+        predicates = [entry for entry in entries if isinstance(entry, FunctionPredicate)]
+        for entry in predicates:
+            try:
+                _ = entry.parameter_model
+            except CatalogError as error:
+                raise CatalogError(f"{path}: {error}") from error
+        return self.with_actions(actions).with_predicates(predicates)
 
 
 _Entry = TypeVar("_Entry", bound=Action | Predicate)

@@ -23,12 +23,15 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
 from engine import (
+    AnthropicClient,
+    Call,
     Catalog,
     CatalogError,
     ClassifyNode,
     Decider,
     DocumentRefused,
     Event,
+    Failover,
     Inputs,
     Json,
     LlmClient,
@@ -61,7 +64,8 @@ from engine import (
 )
 from engine.deciders.parser import matching
 from engine.evaluate import Case, CaseReport, find_cases, inputs_of, read_cases, run_case
-from engine.llm.openai import key_from
+from engine.llm.keys import key_from
+from engine.llm.openai import Structured
 from engine.project import FILE_NAME
 from engine.records import JsonlSink, Record
 from engine.tree import fill
@@ -235,6 +239,7 @@ class DeciderName(StrEnum):
 
     ask = "ask"
     openai = "openai"
+    anthropic = "anthropic"
 
 
 _Files: TypeAlias = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Tree files.")]
@@ -439,7 +444,7 @@ def run(  # noqa: PLR0913, PLR0917 - an option each
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="Fill {{NAME}}; may be repeated.")
     ] = None,
     decider: Annotated[
-        DeciderName | None, typer.Option(help="Who decides: you, or a model that speaks OpenAI's protocol.")
+        DeciderName | None, typer.Option(help="Who decides: you, or a model and the protocol it speaks.")
     ] = None,
     base_url: Annotated[str | None, typer.Option(metavar="URL", help="Where the model is.")] = None,
     model: Annotated[str | None, typer.Option(metavar="NAME", help="The model to ask.")] = None,
@@ -477,7 +482,7 @@ def run(  # noqa: PLR0913, PLR0917 - an option each
     tree = proven(opened)
     start = _inputs(opened, cases, case, param or [])
     given = {
-        "kind": decider or (DeciderName.openai if base_url or model else None),
+        "kind": decider,
         "baseUrl": base_url,
         "model": model,
         "fallbackModels": fallback_model,
@@ -659,6 +664,8 @@ class _Asking(BaseModel):
     model: str | None = None
     fallback_models: tuple[str, ...] = ()
     key_env: str | None = None
+    structured: Structured = "prompt"
+    stream: bool = False
 
 
 def _decider(
@@ -675,12 +682,16 @@ def _decider(
     except ValidationError as error:
         member = ".".join(map(str, error.errors()[0]["loc"]))
         fail(f"{FILE_NAME}: '{member}' of the decider does not fit.")
-    if asking.kind is DeciderName.openai:
+    kind = asking.kind
+    if kind is DeciderName.ask and "kind" not in given and {"baseUrl", "model"} & given.keys():
+        kind = DeciderName.openai
+    if kind is not DeciderName.ask:
         # A stranger's project must not have a key sent to where it likes.
         if asking.key_env and not trust and not {"baseUrl", "keyEnv"} <= given.keys():
             fail(f"{FILE_NAME} says which key is sent where: give --base-url and --key-env, or --trust.")
-        client = _client(asking)
-        return TextDecider(client, client.model, asking.fallback_models), client
+        client = _client(kind, asking)
+        pipeline = Failover(client, tell_failure)
+        return TextDecider(client, client.model, asking.fallback_models, pipeline=pipeline), client
     if sys.stdin.isatty() and sys.stderr.isatty():
         say(_plain(fill(opened.tree.task or "", start.parameters)))
         return PersonDecider(_ask), None
@@ -689,12 +700,22 @@ def _decider(
     )
 
 
-def _client(asking: _Asking) -> OpenAiClient:
+def tell_failure(call: Call) -> None:
+    """Tell the person of each model that failed, also where the next one answers."""
+    if call.error is not None:
+        say(one_line(f"Model '{call.model}' failed after {call.seconds:.1f} s: {call.error}"))
+
+
+def _client(kind: DeciderName, asking: _Asking) -> LlmClient:
     if not asking.base_url or not asking.model:
         fail("To ask a model, say where it is and what it is called: --base-url URL --model NAME.")
     try:
         key = key_from(asking.key_env) if asking.key_env else None
-        return OpenAiClient(asking.base_url, asking.model, key)
+        if kind is DeciderName.openai:
+            return OpenAiClient(asking.base_url, asking.model, key, asking.structured, stream=asking.stream)
+        if asking.structured != "prompt":
+            fail(f"{FILE_NAME}: 'structured' is for deciders of kind openai; leave it out.")
+        return AnthropicClient(asking.base_url, asking.model, key, stream=asking.stream)
     except LlmError as error:
         fail(str(error))
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Severity = Literal["error", "warning", "info"]
+"""How bad a problem is; a tree with an error can be neither run nor exported."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,16 @@ import logging
 import math
 import re
 import ssl
+import threading
 import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, cast
 from urllib.parse import urlsplit
 
 from engine.errors import LlmError
@@ -27,10 +28,26 @@ CONNECT_DEADLINE: Final = 10.0
 
 MAX_BYTES: Final = 4 * 1024 * 1024
 
+# The work of an httpx client grows with the square of its connections: many small clients share the calls.
+_SHARE: Final = 5
+_MOST_SHARDS: Final = 200
+
+# Seconds a stream that has said all is given to end, so that its connection can be used again.
+_GRACE: Final = 0.1
+
+Heard: TypeAlias = Literal["nothing", "progress", "end"]
+"""What an event of a stream means: a sign of life only, a part of the answer, or that all has been said."""
+
+Listener: TypeAlias = Callable[[str, str], Heard]
+"""Is told the name and the data of each event of a stream, and says what it means."""
+
 
 @dataclass(frozen=True, slots=True)
 class HttpReply:
-    """What came back, whatever its status. ``retry_after`` is in whole seconds, as the endpoint asks."""
+    """What came back, whatever its status; without a body where a listener was told its events.
+
+    ``retry_after`` is in whole seconds, as the endpoint asks.
+    """
 
     status: int
     content_type: str
@@ -38,11 +55,20 @@ class HttpReply:
     body: bytes = field(repr=False)
 
 
+@dataclass(slots=True)
+class _Shard:
+    client: "httpx.AsyncClient"
+    busy: int = 0
+
+
 class Connections:
-    """The kept connections to one endpoint. They are opened when first needed, also after a close."""
+    """The kept connections to one endpoint, for 1,000 calls at once; any more wait for their turn.
+
+    They are opened when first needed, also after a close.
+    """
 
     def __init__(self) -> None:
-        self._client: httpx.AsyncClient | None = None
+        self._shards: list[_Shard] = []
 
     async def post_json(
         self,
@@ -53,46 +79,227 @@ class Connections:
         total_deadline: float = 60.0,
         idle_deadline: float = 30.0,
         max_bytes: int = MAX_BYTES,
+        listener: Listener | None = None,
     ) -> HttpReply:
         """Post once and read the whole reply; redirects are not followed.
 
-        Deadlines are in seconds: the total one covers everything, the idle one each wait for more of a body
-        that has begun. ``max_bytes`` counts the body as decoded. Raises ``LlmError`` whose text names host
-        and port at most. Its cause is left out: a client's own errors quote headers and addresses.
+        A listener is told the events of a good reply that is a stream of them; what it raises ends the
+        request. Deadlines are in seconds: the total one covers everything; the idle one covers each wait for
+        more of a body that has begun or, with a listener, each wait for an event that is more than a sign of
+        life. ``max_bytes`` counts the body as decoded.
+
+        Raises ``LlmError`` whose text names host and port at most. Its cause is left out: a client's own
+        errors quote headers and addresses.
         """
         place = _place(url)
-        if self._client is None:
+        if not self._shards:
             # Importing httpx and reading the certificates takes longer than a window may stand still.
             await asyncio.to_thread(_certificates)
         import httpx
 
+        incoming = _Incoming(place, idle_deadline, max_bytes, listener)
         try:
-            async with asyncio.timeout(total_deadline) as total:
-                self._client = self._client or _client(url)
+            async with (
+                asyncio.timeout(total_deadline) as total,
+                asyncio.timeout(idle_deadline if listener else None) as idle,
+            ):
                 content = json.dumps(payload).encode()
                 headers = {"content-type": "application/json", "accept-encoding": "gzip", **headers}
-                async with self._client.stream("POST", url, content=content, headers=headers) as response:
-                    return HttpReply(
-                        status=response.status_code,
-                        content_type=response.headers.get("content-type", ""),
-                        retry_after=_retry_after(response.headers),
-                        body=await _body(response, place, idle_deadline, max_bytes),
-                    )
+                with self._client(url) as client:
+                    async with client.stream(
+                        "POST", url, content=content, headers=headers, extensions={"trace": _Trace()}
+                    ) as response:
+                        await incoming.read(response, idle)
         except TimeoutError:
-            message = (
-                f"{place} gave no complete answer within {total_deadline:g} s; it may be overloaded."
-                if total.expired()
-                else f"{place} fell silent for {idle_deadline:g} s in the middle of its answer."
-            )
-            raise LlmError(message, kind="timeout", transient=True) from None
+            if not incoming.said_all:
+                raise incoming.too_late(total_deadline if total.expired() else None) from None
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-            raise _failure(error, place) from None
+            if not incoming.said_all:
+                raise _failure(error, place) from None
+        return incoming.reply()
 
     async def close(self) -> None:
         """Give the connections back."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.aclose()
+        shards, self._shards = self._shards, []
+        for shard in shards:
+            await shard.client.aclose()
+
+    @contextmanager
+    def _client(self, url: str) -> Iterator["httpx.AsyncClient"]:
+        shard = next((shard for shard in self._shards if shard.busy < _SHARE), None)
+        if shard is None and len(self._shards) < _MOST_SHARDS:
+            self._shards.append(shard := _Shard(_new_client(url)))
+        shard = shard or min(self._shards, key=lambda shard: shard.busy)
+        shard.busy += 1
+        try:
+            yield shard.client
+        finally:
+            shard.busy -= 1
+
+
+class EventReader:
+    """Cuts the bytes of a stream into its events, however they are split; each is a name and its data.
+
+    Comments and all members but these two are passed over, and so is an event without data. A line ends in
+    CR, LF or both. Raises ``ValueError`` for bytes that are not UTF-8.
+    """
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._encoding = "utf-8-sig"
+        self._name = ""
+        self._data: list[str] = []
+
+    def feed(self, piece: bytes) -> Iterator[tuple[str, str]]:
+        """The events that are complete with this piece."""
+        # What was left has no line end but, perhaps, a CR in last place.
+        searched = max(0, len(self._rest) - 1)
+        text, begin = self._rest + piece, 0
+        for line_end in _LINE_END.finditer(text, searched):
+            yield from self._line(text[begin : line_end.start()])
+            begin = line_end.end()
+        self._rest = text[begin:]
+
+    def end(self) -> Iterator[tuple[str, str]]:
+        """The last event, where the empty line after it is missing."""
+        return self.feed(b"\n\n")
+
+    def _line(self, raw: bytes) -> Iterator[tuple[str, str]]:
+        line, self._encoding = raw.decode(self._encoding), "utf-8"
+        member, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if member == "data":
+            self._data.append(value)
+        elif member == "event":
+            self._name = value
+        elif not line:
+            if self._data:
+                yield self._name, "\n".join(self._data)
+            self._name, self._data = "", []
+
+
+_LINE_END: Final = re.compile(rb"\r\n|\n|\r(?!\Z)")  # after a CR at the end an LF may be yet to come
+
+
+class _Incoming:
+    """One reply as it comes in: unpacked, counted, and kept or told to the listener."""
+
+    def __init__(self, place: str, idle_deadline: float, max_bytes: int, listener: Listener | None) -> None:
+        self._place, self._idle_deadline, self._max_bytes = place, idle_deadline, max_bytes
+        self._listener = listener
+        self._response: httpx.Response | None = None
+        self._events: EventReader | None = None
+        self._body = bytearray()
+        self._progress = 0
+        self.said_all = False
+
+    async def read(self, response: "httpx.Response", idle: asyncio.Timeout) -> None:
+        """Read to the end. Whatever is progress puts the idle deadline off."""
+        now = asyncio.get_running_loop().time
+        self._response = response
+        kind = response.headers.get("content-type", "").lower()
+        if self._listener and response.is_success and kind.startswith("text/event-stream"):
+            self._events = EventReader()
+        else:
+            idle.reschedule(now() + self._idle_deadline)
+        async with aclosing(self._unpacked(response)) as pieces:
+            async for piece in pieces:
+                heard = self._take(piece)
+                if heard != "nothing":
+                    idle.reschedule(now() + (_GRACE if heard == "end" else self._idle_deadline))
+        self._take(b"\n\n" if self._events else b"")
+
+    def reply(self) -> HttpReply:
+        """What came, once it was read or has said all."""
+        assert self._response is not None  # noqa: S101 - nothing is read before the head is there
+        headers = self._response.headers
+        return HttpReply(
+            status=self._response.status_code,
+            content_type=headers.get("content-type", ""),
+            retry_after=_retry_after(headers),
+            body=bytes(self._body),
+        )
+
+    def too_late(self, total_deadline: float | None) -> LlmError:
+        """The failure when the total deadline has passed, or without one the idle deadline."""
+        seconds = self._idle_deadline if total_deadline is None else total_deadline
+        unavailable = f"no response received within {seconds:g}s (model may be unavailable or overloaded)"
+        if self._listener is None:
+            message = (
+                f"{self._place} fell silent for {seconds:g} s in the middle of its answer."
+                if total_deadline is None
+                else f"LLM buffered completion timeout: {unavailable}"
+            )
+        elif not self._progress:
+            message = f"LLM streaming: {unavailable}"
+        elif total_deadline is None:
+            message = (
+                f"LLM streaming idle timeout: no meaningful chunk received for {seconds:g}s "
+                f"(after {self._progress} chunks)"
+            )
+        else:
+            message = (
+                f"LLM streaming completion timeout: total duration exceeded {seconds:g}s "
+                f"after {self._progress} chunks"
+            )
+        return LlmError(message, kind="timeout", transient=True)
+
+    def _take(self, piece: bytes) -> Heard:
+        if self._events is None or self._listener is None:
+            self._body += piece
+            return "progress"
+        if self.said_all:
+            return "nothing"
+        before = self._progress
+        try:
+            for name, data in self._events.feed(piece):
+                heard = self._listener(name, data)
+                self._progress += heard == "progress"
+                if heard == "end":
+                    self.said_all = True
+                    return "end"
+        except UnicodeDecodeError:
+            raise _unreadable(f"{self._place} sent an answer that is no UTF-8.") from None
+        return "progress" if self._progress > before else "nothing"
+
+    async def _unpacked(self, response: "httpx.Response") -> AsyncGenerator[bytes]:
+        encoding = response.headers.get("content-encoding", "identity").strip().lower()
+        if encoding not in ("identity", "gzip", "x-gzip", "deflate"):
+            raise _unreadable(f"{self._place} sent an answer in an encoding nobody asked for.")
+        # httpx would unpack each piece whole, to a thousand times its size, before it can be counted.
+        unpack = None if encoding == "identity" else zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
+        room = self._max_bytes
+        async with aclosing(cast("AsyncGenerator[bytes]", response.aiter_raw())) as pieces:
+            async for packed in pieces:
+                if self.said_all:
+                    continue
+                try:
+                    piece = unpack.decompress(packed, room + 1) if unpack else packed
+                except zlib.error:
+                    raise _unreadable(f"{self._place} sent an answer that cannot be unpacked.") from None
+                room -= len(piece)
+                if room < 0:
+                    raise _unreadable(f"{self._place} sent an answer larger than {self._max_bytes:,} bytes.")
+                yield piece
+        if unpack and not unpack.eof and not self.said_all:
+            raise _unreadable(f"{self._place} sent an answer that is cut off.")
+
+
+class _Stream(Protocol):
+    async def aclose(self) -> None: ...
+
+
+class _Trace:
+    """Closes the socket of a secure connection that was given up half-way; httpcore leaves it open."""
+
+    def __init__(self) -> None:
+        self._opened: _Stream | None = None
+
+    async def __call__(self, event: str, info: Mapping[str, object]) -> None:
+        if event.endswith("connect_tcp.complete"):
+            self._opened = cast("_Stream", info["return_value"])
+        elif event.endswith("start_tls.failed") and self._opened is not None:
+            await self._opened.aclose()
 
 
 def parse_retry_after(value: str, now: datetime) -> int | None:
@@ -113,16 +320,26 @@ def _retry_after(headers: "httpx.Headers") -> int | None:
     return parse_retry_after(headers.get("retry-after", ""), datetime.now(UTC))
 
 
-@cache
+_reading: Final = threading.Lock()
+
+
 def _certificates() -> ssl.SSLContext:
+    # Many first calls at once read them once.
+    with _reading:
+        return _read_certificates()
+
+
+@cache
+def _read_certificates() -> ssl.SSLContext:
     import httpx
 
-    # At its usual level httpx logs the whole address of each request, and a query may hold a key.
-    logging.getLogger("httpx").setLevel(logging.WARNING)
+    # They log addresses with their queries, and the headers of replies: a key may be in both.
+    for name in ("httpx", "httpcore"):
+        logging.getLogger(name).setLevel(logging.WARNING)
     return httpx.create_ssl_context()
 
 
-def _client(url: str) -> "httpx.AsyncClient":
+def _new_client(url: str) -> "httpx.AsyncClient":
     import httpx
 
     return httpx.AsyncClient(
@@ -131,6 +348,7 @@ def _client(url: str) -> "httpx.AsyncClient":
         trust_env=not _is_loopback(urlsplit(url).hostname or ""),
         follow_redirects=False,
         timeout=httpx.Timeout(None, connect=CONNECT_DEADLINE),
+        limits=httpx.Limits(max_connections=_SHARE, max_keepalive_connections=_SHARE),
     )
 
 
@@ -148,29 +366,6 @@ def _place(url: str) -> str:
             return f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname
     message = "The address must start with http:// or https:// and name a host."
     raise LlmError(message, kind="request", transient=False)
-
-
-async def _body(response: "httpx.Response", place: str, idle_deadline: float, max_bytes: int) -> bytes:
-    encoding = response.headers.get("content-encoding", "identity").strip().lower()
-    if encoding not in ("identity", "gzip", "x-gzip", "deflate"):
-        raise _unreadable(f"{place} sent an answer in an encoding nobody asked for.")
-    # Unpacked here: httpx unpacks each piece whole, to a thousand times its size, before it can be counted.
-    unpack = None if encoding == "identity" else zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
-    body, pieces = bytearray(), response.aiter_raw()
-    while True:
-        async with asyncio.timeout(idle_deadline):
-            piece = await anext(pieces, None)
-        if piece is None:
-            break
-        try:
-            body += unpack.decompress(piece, max_bytes + 1 - len(body)) if unpack else piece
-        except zlib.error:
-            raise _unreadable(f"{place} sent an answer that cannot be unpacked.") from None
-        if len(body) > max_bytes:
-            raise _unreadable(f"{place} sent an answer larger than {max_bytes:,} bytes.")
-    if unpack and not unpack.eof:
-        raise _unreadable(f"{place} sent an answer that is cut off.")
-    return bytes(body)
 
 
 def _unreadable(message: str) -> LlmError:

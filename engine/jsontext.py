@@ -30,9 +30,9 @@ def parse(data: bytes) -> Json:
     finite numbers, paired surrogates, and member names that are unique and free of control characters.
     """
     text = text_of(data)
+    escapes = b"\\" in data
     # With escaped backslashes gone, each backslash left starts an escape.
-    plain = data.replace(b"\\\\", b"")
-    escapes = b"\\" in plain
+    plain = data.replace(b"\\\\", b"") if escapes else data
     names: set[str] = set()
 
     def members(pairs: list[tuple[str, Json]]) -> Json:
@@ -126,7 +126,8 @@ _NO_MARKS: Final = bytes(set(range(256)) - set(b'[]{}"'))
 
 def _is_shallow(plain: bytes) -> bool:
     """Whether brackets outside texts nest at most ``MAX_DEPTH`` deep; meant for well-formed JSON only."""
-    marks = plain.replace(b'\\"', b"").translate(_AS_BRACES, _NO_MARKS)
+    unescaped = plain.replace(b'\\"', b"") if b"\\" in plain else plain
+    marks = unescaped.translate(_AS_BRACES, _NO_MARKS)
     # Most texts hold no bracket, and dropping two neighbouring quotes changes nothing of what is inside them.
     nested = b"".join(marks.replace(b'""', b"").split(b'"')[::2])
     for _ in range(MAX_DEPTH):
@@ -156,7 +157,10 @@ def _written(value: object, margin: str, plain: Callable[[object], object] | Non
         return _quoted(value)
     inner = margin + "  "
     if isinstance(value, dict):
-        inside = [f"{_quoted(name)}: {_written(member, inner, plain)}" for name, member in value.items()]
+        inside = [
+            f"{_quoted(name)}: {_quoted(member) if type(member) is str else _written(member, inner, plain)}"
+            for name, member in value.items()
+        ]
         return f"{{{inner}{f',{inner}'.join(inside)}{margin}}}" if inside else "{}"
     if isinstance(value, list | tuple):
         inside = [_written(item, inner, plain) for item in value]

@@ -75,9 +75,12 @@ log = logging.getLogger(__name__)
 class _Stamp(TypedDict):
     execution_id: str
     at: datetime
+    trace_id: str | None
+    correlation_id: str | None
 
 
 Phase: TypeAlias = Literal["beforeNode", "beforeAttempt", "afterDecision", "beforeTool", "afterTool"]
+"""Where in a node a run can stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +131,13 @@ class Parts:
     catalog: Catalog
     limits: Limits = DEFAULT_LIMITS
     throttle_delay: float = 0.1
+    retry_delay: float = 0.0
     clock: Clock = field(default_factory=SystemClock)
     data_policy: DataPolicy = field(default_factory=BoundedDataPolicy)
     build_context: ContextBuilder = build_context
     new_conversation: Callable[[], Conversation] = SlidingConversation
+    trace_id: str | None = None
+    correlation_id: str | None = None
 
 
 class TranscriptReport(Protocol):
@@ -222,7 +228,7 @@ class Run:
         self._body = self._body or self._execution.execute()
         self._execution.meter.resume()
         try:
-            stop = await _Pull(self._body)
+            stop = await _Pull(self._body, self._execution)
         except asyncio.CancelledError:
             # When our own cancel() interrupted the reader its task goes on; else it stays cancelled.
             if not self._cancelled_driver or self._driver is None or self._driver.uncancel():
@@ -270,7 +276,7 @@ class _Execution:
     ) -> None:
         self.tree = tree.tree if isinstance(tree, Runnable) else tree
         self.plan = tree if isinstance(tree, Runnable) else None
-        self.hash = tree_hash(self.tree)
+        self.hash = tree.hash if isinstance(tree, Runnable) else tree_hash(tree)
         self.id = parts.new_id()
         self.inputs, self.parts = inputs, parts
         self.observers, self.stops_inside = observers, stops_inside
@@ -286,19 +292,20 @@ class _Execution:
         self.verdict: str | None = None
         self.model: str | None = None
         self.result: RunResult | None = None
-        self.cancelled = False
+        self.cancelled = self.out_of_time = False
+        self.asking = False
 
     async def execute(self) -> None:
         """The whole run (the order is that of the reference runtime)."""
         self.emit(
-            RunStarted(
+            lambda stamp: RunStarted(
                 tree=self.tree,
                 tree_hash=self.hash,
                 limits=self.meter.limits,
                 parameters=dict(self.inputs.parameters),
                 properties=dict(self.properties),
                 data=tuple(self.data),
-                **self.stamp(),
+                **stamp,
             )
         )
         exceeded: LimitName | None = None
@@ -311,7 +318,12 @@ class _Execution:
         except _Ended as early:
             ending = early
         except asyncio.CancelledError:
-            ending = _Ended("Cancelled", CANCELLED)
+            if self.out_of_time and not self.cancelled:
+                ending, exceeded = _Ended("BudgetExhausted", EXHAUSTED), "elapsedTime"
+                # Nobody will say what the call that was cut off has cost, but it was made.
+                self.meter.count_calls(int(self.asking), None, None)
+            else:
+                ending = _Ended("Cancelled", CANCELLED)
         except (TreeInvalid, CaseError) as error:
             ending = _Ended("ValidationFailed", str(error), "validation")
         except LlmError as error:
@@ -320,7 +332,7 @@ class _Execution:
             ending = _Ended(
                 "ValidationFailed", self._with_model(str(error) or type(error).__name__), "internal"
             )
-        self.result = RunResult(
+        self.result = result = RunResult(
             execution_id=self.id,
             tree_id=self.tree.tree_id,
             version=self.tree.version,
@@ -337,7 +349,7 @@ class _Execution:
             state_properties={k: v for k, v in self.properties.items() if v is not None},
             path=tuple(self.path),
         )
-        self.emit(RunEnded(result=self.result, **self.stamp()))
+        self.emit(lambda stamp: RunEnded(result=result, **stamp))
 
     def _prepared(self) -> Runnable:
         plan = self.plan or runnable(self.tree, self.parts.catalog)
@@ -368,7 +380,7 @@ class _Execution:
             self.meter.count_visit()
             self.visits[node_id] += 1
             visit = _Visiting(self, node_id, node, self.visits[node_id])
-            self.emit(NodeStarted(node=node_id, type=node.type or "", visit=visit.number, **self.stamp()))
+            visit.begin()
             try:
                 await self.check_limits(node_id)
             except BudgetStop:
@@ -383,6 +395,8 @@ class _Execution:
                 message = f"Decision tree node has no transition for condition '{branch}'."
                 raise _Ended("ValidationFailed", message, "internal")
             visit.over(branch, target)
+            if branch == "transientFailure" and isinstance(node, ActionNode) and target in self.visits:
+                await self.wait(self.parts.retry_delay)
             node_id = target
 
     def check_cancelled(self) -> None:
@@ -398,19 +412,31 @@ class _Execution:
         await self.throttle()
         if passed != "elapsedTime" or self.meter.limits.on_exceeded == "halt":
             raise BudgetStop(passed, EXHAUSTED)
-        self.emit(BudgetPassed(node=node, limit=passed, **self.stamp()))
+        self.emit(lambda stamp: BudgetPassed(node=node, limit=passed, **stamp))
 
     async def throttle(self) -> None:
         """The short delay of a throttled run that has passed a limit."""
         if self.meter.limits.on_exceeded == "throttle":
-            await self.parts.clock.sleep(self.parts.throttle_delay)
+            await self.wait(self.parts.throttle_delay)
 
-    def stamp(self) -> _Stamp:
-        """What every event carries."""
-        return {"execution_id": self.id, "at": self.parts.clock.now()}
+    async def wait(self, seconds: float) -> None:
+        """Let time pass, on the run's clock."""
+        if seconds > 0:
+            await self.parts.clock.sleep(seconds)
 
-    def emit(self, event: Event) -> None:
-        """Tell every observer."""
+    def emit(self, make: Callable[[_Stamp], Event]) -> None:
+        """Tell every observer; the event is made only when somebody listens."""
+        if not self.observers:
+            return
+        parts = self.parts
+        event = make(
+            {
+                "execution_id": self.id,
+                "at": parts.clock.now(),
+                "trace_id": parts.trace_id,
+                "correlation_id": parts.correlation_id,
+            }
+        )
         for observer in tuple(self.observers):
             try:
                 observer(event)
@@ -429,6 +455,12 @@ class _Visiting:
         self._run, self._id, self._node, self.number = run, node_id, node, number
         self._began = run.meter.elapsed
         self._forced = False
+        self._decision_id: str | None = None
+
+    def begin(self) -> None:
+        self._run.emit(
+            lambda stamp: NodeStarted(node=self._id, type=self._node.type or "", visit=self.number, **stamp)
+        )
 
     def over(self, outcome: str, target: NodeId | None = None) -> None:
         run = self._run
@@ -441,9 +473,10 @@ class _Visiting:
             next=target,
             duration=run.meter.elapsed - self._began,
             forced=self._forced,
+            decision_id=self._decision_id,
         )
         run.path.append(visit)
-        run.emit(NodeVisited(visit=visit, usage=run.meter.reading(), **run.stamp()))
+        run.emit(lambda stamp: NodeVisited(visit=visit, usage=run.meter.reading(), **stamp))
 
     # Step
 
@@ -458,8 +491,10 @@ class _Visiting:
             self._forced = True
         run.data.add(*result.data)
         run.properties.update(result.properties)
+        if result.llm_calls:
+            run.meter.count_calls(result.llm_calls, None, None)
         run.emit(
-            ActionCompleted(
+            lambda stamp: ActionCompleted(
                 node=self._id,
                 visit=self.number,
                 name=self._node.name,
@@ -470,7 +505,7 @@ class _Visiting:
                 produced=run.data.since(held),
                 changed={k: v for k, v in run.properties.items() if k not in before or before[k] is not v},
                 pinned=pinned is not None,
-                **run.stamp(),
+                **stamp,
             )
         )
         return result.status
@@ -479,7 +514,10 @@ class _Visiting:
         run = self._run
         context = ActionContext(self._id, run.id, run.inputs.parameters, run.properties, run.data)
         try:
-            return await run.parts.catalog.actions[action_key].execute(context)
+            result: object = await run.parts.catalog.actions[action_key].execute(context)
+            if not isinstance(result, ActionResult):
+                raise TypeError("The action returned no result.")  # noqa: TRY301 - one way to fail
+            return result
         except asyncio.CancelledError as error:
             # A time-out inside an action may surface as a cancellation although nobody cancelled the run.
             if run.cancelled or caller_is_cancelled():
@@ -495,7 +533,7 @@ class _Visiting:
         if run.meter.calls_used_up:
             await run.throttle()
             raise BudgetStop("llmCalls", CALLS_EXCEEDED)
-        decision_id = run.parts.new_decision_id(run.parts.clock.now())
+        self._decision_id = decision_id = run.parts.new_decision_id(run.parts.clock.now())
         question = Question(
             node=self._id,
             visit=self.number,
@@ -514,6 +552,7 @@ class _Visiting:
             tree_hash=run.hash,
         )
         decision = await run.decider.decide(question)
+        run.asking = False
         if decision.answer is not None and decision.answer not in answers:
             raise _Ended(
                 "ValidationFailed", f"Node '{self._id}' was given an answer it does not declare.", "internal"
@@ -522,7 +561,7 @@ class _Visiting:
             run.first_unknown = run.first_unknown or decision.error or "The answer is unknown."
         classification = _classified(decision, question, run.parts.clock.now())
         run.classifications.append(classification)
-        run.emit(ClassificationCompleted(classification=classification, **run.stamp()))
+        run.emit(lambda stamp: ClassificationCompleted(classification=classification, **stamp))
         await self._stop("afterDecision")
         return classification.answer
 
@@ -566,13 +605,20 @@ class _Visiting:
             await run.throttle()
             raise BudgetStop("llmCalls", EXHAUSTED)
         await self._stop("beforeAttempt", number)
+        run.asking = True
 
     async def after_attempt(self, attempt: Attempt) -> None:
         run = self._run
+        run.asking = False
         run.meter.count_calls(attempt.calls, attempt.input_tokens, attempt.output_tokens)
         run.emit(
-            AttemptCompleted(
-                node=self._id, visit=self.number, attempt=attempt, usage=run.meter.reading(), **run.stamp()
+            lambda stamp: AttemptCompleted(
+                node=self._id,
+                visit=self.number,
+                attempt=attempt,
+                usage=run.meter.reading(),
+                decision_id=self._decision_id,
+                **stamp,
             )
         )
         await run.check_limits(self._id)
@@ -649,14 +695,17 @@ def _stop_at(stop: Stop) -> Generator[Stop, None, None]:
 class _Pull(Awaitable[Stop | None]):
     """Runs the body until it stops or ends. What the body awaits is passed on to the event loop."""
 
-    def __init__(self, body: Coroutine[object, None, None]) -> None:
-        self._body = body
+    def __init__(self, body: Coroutine[object, None, None], execution: _Execution) -> None:
+        self._body, self._execution = body, execution
 
     def __await__(self) -> Generator[object, None, Stop | None]:
         thrown: BaseException | None = None
+        watch: _Watch | None = None
         try:
             awaited = self._body.send(None)
             while not isinstance(awaited, Stop):
+                # Only now: most steps never wait for anything, and should not pay for a timer.
+                watch = watch or _Watch(self._execution)
                 try:
                     yield awaited
                 except BaseException as error:  # noqa: BLE001 - handed to the body, which decides
@@ -664,9 +713,45 @@ class _Pull(Awaitable[Stop | None]):
                     awaited = self._body.throw(error)
                 else:
                     awaited = self._body.send(None)
+            return awaited
         except StopIteration:
-            # The body ended in good order; a cancelled reader stays cancelled all the same.
-            if isinstance(thrown, asyncio.CancelledError) and caller_is_cancelled():
-                raise thrown from None
-            return None
-        return awaited
+            pass
+        finally:
+            if watch is not None:
+                watch.stop()
+        # The body ended in good order; a cancelled reader stays cancelled all the same.
+        if isinstance(thrown, asyncio.CancelledError) and caller_is_cancelled():
+            raise thrown
+        return None
+
+
+class _Watch:
+    """Interrupts the reader's task when the run waits past a hard elapsed limit."""
+
+    def __init__(self, execution: _Execution) -> None:
+        self._execution, self._task = execution, asyncio.current_task()
+        self._timer: asyncio.TimerHandle | None = None
+        self._interrupted = False
+        if execution.meter.limits.on_exceeded == "halt":
+            self._set()
+
+    def _set(self) -> None:
+        # The run's clock may stand still while this one goes on: then time is left, and one looks again.
+        wait = max(self._execution.meter.left, _SHORTEST_WATCH)
+        self._timer = asyncio.get_running_loop().call_later(wait, self._look)
+
+    def _look(self) -> None:
+        if self._execution.meter.left >= 0:
+            self._set()
+        elif self._task is not None:
+            self._execution.out_of_time = self._interrupted = True
+            self._task.cancel()
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._interrupted and self._task is not None:
+            self._task.uncancel()
+
+
+_SHORTEST_WATCH: Final = 0.01

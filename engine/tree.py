@@ -23,7 +23,10 @@ from pydantic import StrictStr as Str
 from pydantic.alias_generators import to_camel
 
 Json: TypeAlias = JsonValue
+"""Any value a JSON document can hold."""
+
 NodeId: TypeAlias = str
+"""What a node is called in its tree."""
 
 UNKNOWN: Final = "unknown"
 """The branch a classify node takes when no allowed answer was given; reserved as an answer."""
@@ -250,6 +253,7 @@ Node: TypeAlias = ActionNode | ClassifyNode | ConditionNode | TerminalNode
 """The four kinds a runnable tree is made of."""
 
 AnyNode: TypeAlias = Node | OpaqueNode
+"""A node as a document may have it, finished or not."""
 
 NODE_TYPES: Final[Mapping[str, type[Node]]] = {
     "action": ActionNode,
@@ -257,6 +261,7 @@ NODE_TYPES: Final[Mapping[str, type[Node]]] = {
     "condition": ConditionNode,
     "terminal": TerminalNode,
 }
+"""The four kinds by the ``type`` their nodes have in JSON."""
 
 _TaggedNode = Annotated[
     Annotated[ActionNode, Tag("action")]

@@ -60,7 +60,9 @@ def migrated(document: JsonObject) -> tuple[JsonObject, tuple[Problem, ...]]:
     renewed: JsonObject = {}
     problems: list[Problem] = []
     for node_id, node in nodes.items():
-        respelled, changes = _respelled(node) if isinstance(node, dict) else (node, ())
+        if not isinstance(node, dict) or _is_new(node):
+            continue
+        respelled, changes = _respelled(node)
         if changes:
             renewed[node_id] = respelled
         for member, old, new in changes:
@@ -143,6 +145,11 @@ _OLD_MEMBERS: Final = {
     "actionName": ("action", "actionKey"),
     "predicateName": ("condition", "predicateKey"),
 }
+
+
+def _is_new(node: JsonObject) -> bool:
+    """Whether a node holds no older spelling for sure: true of nearly all nodes, and quick to tell."""
+    return str(node.get("type")) in NODE_TYPES and _OLD_MEMBERS.keys().isdisjoint(node)
 
 
 def _respelled(node: JsonObject) -> tuple[JsonObject, Sequence[tuple[str, str, str]]]:
@@ -246,7 +253,8 @@ def _plain(value: object) -> object:
         for name, json_name in members_of(type(value)).items()
         if (member := fields[name]) is not None and (member or name != "transitions")
     }
-    return members | dict(value.unknown_members)
+    unknown = value.unknown_members
+    return {**members, **unknown} if unknown else members
 
 
 _TEXT: Final[JsonObject] = {"type": "string", "pattern": r"\S"}

@@ -43,7 +43,7 @@ class Rejected:
 
 def parse(raw: str | None, answers: Iterable[str]) -> Parsed | Rejected:
     """Read a reply: one JSON object, alone or in one code fence, whose ``answer`` is an allowed one."""
-    text = _unfenced((raw or "").strip()).strip()
+    text = unfenced(raw or "").strip()
     if not text:
         return Rejected("empty")
     try:
@@ -62,6 +62,12 @@ def parse(raw: str | None, answers: Iterable[str]) -> Parsed | Rejected:
     return Parsed(declared, _text(value.get("observation")), _text(value.get("confidence")))
 
 
+def unfenced(reply: str) -> str:
+    """A reply without the one code fence around all of it; any other reply as it is."""
+    fenced = _FENCED.fullmatch(reply.strip())
+    return fenced[2] if fenced else reply
+
+
 def matching(answer: str, answers: Iterable[str]) -> str | None:
     """The first allowed answer equal to this one, ignoring case and outer space, as it was declared."""
     key = _key(answer)
@@ -73,11 +79,6 @@ _REFUSALS: Final[dict[str, RejectCode]] = {"json-too-deep": "too_deep", "json-du
 # The closing fence stands on a line of its own and is at least as long as the opening one.
 _FENCED: Final = re.compile(r"(`{3,}+)[^\n]*\n(.*)\n\1`*", re.DOTALL)
 _OPENING: Final = re.compile(r"`{3,}\w*[ \t]*\r?\n?")
-
-
-def _unfenced(text: str) -> str:
-    fenced = _FENCED.fullmatch(text)
-    return fenced[2] if fenced else text
 
 
 def _around(text: str) -> RejectCode:

@@ -114,14 +114,18 @@ class TextDecider:
 
     async def _complete(self, question: Question, prepared: Prepared) -> Completion:
         desk, chain = question.desk, self._chain
-        request = Request(prepared.messages, model=chain.model if chain else None, answers=question.answers)
+        request = Request(
+            tuple(prepared.messages), model=chain.model if chain else None, answers=question.answers
+        )
         desk.model_in_use(request.model)
         try:
             if chain and isinstance(self._pipeline, ChainPipeline):
                 reply = await self._pipeline.complete_along(request, chain)
             else:
                 reply = await self._pipeline.complete(request)
-        except (Exception, asyncio.CancelledError) as error:
+        except (KeyboardInterrupt, SystemExit, GeneratorExit):
+            raise
+        except BaseException as error:
             if caller_is_cancelled():
                 raise asyncio.CancelledError from error
             if isinstance(error, TreewrightError):
@@ -136,7 +140,12 @@ class TextDecider:
             desk.model_in_use(chain.model if chain else None)
         if not isinstance(reply, Completion):
             raise LlmError("The client returned no completion.", kind="protocol", transient=False)
-        return reply if reply.model else replace(reply, model=chain.model if chain else self._client.model)
+        return replace(
+            reply,
+            model=reply.model or (chain.model if chain else self._client.model),
+            input_tokens=_reported(reply.input_tokens),
+            output_tokens=_reported(reply.output_tokens),
+        )
 
     def _decision(self, replies: Sequence[Completion], failed: tuple[str, ...]) -> Decision:
         """What can be said whatever the answer is."""
@@ -189,6 +198,11 @@ def _unreadable(reply: Completion, code: str) -> str:
     raw = (reply.content or "").strip()
     snippet = raw if len(raw) <= _SNIPPET_LENGTH else raw[:_SNIPPET_LENGTH] + "..."
     return UNREADABLE + _WHY.get(code, "") + (f' Model returned: "{snippet}"' if raw else "")
+
+
+def _reported(count: int | None) -> int | None:
+    """A number of tokens as a client of any kind gave it; a negative one says nothing."""
+    return None if count is None or count < 0 else count
 
 
 def _total(counts: Iterable[int | None]) -> int | None:

@@ -1,51 +1,33 @@
-"""Any endpoint that speaks the chat completions dialect of OpenAI, asked for one whole reply at a time."""
+"""Any endpoint that speaks the chat completions dialect of OpenAI."""
 
-import json
-import os
-import re
 from collections.abc import Mapping
-from typing import Final, Literal, TypeAlias
-from urllib.parse import urlsplit, urlunsplit
+from typing import ClassVar, Literal, TypeAlias, Unpack
 
-from engine.errors import LlmError
-from engine.http import Connections, HttpReply
+from engine.http import Heard
 from engine.llm import Completion, Request
-from engine.llm.failures import is_transient_status
+from engine.llm.endpoint import (
+    Document,
+    Endpoint,
+    Folding,
+    Options,
+    count_of,
+    object_of,
+    objects_of,
+    text_of,
+)
 
 Structured: TypeAlias = Literal["json_schema", "json_object", "prompt"]
 """How a reply is held to its form: by a schema, to some JSON object, or by the words of the prompt alone."""
 
-# By status, else by its first digit.
-_HINTS: Final = {
-    3: "redirects are not followed",
-    4: "the request was refused",
-    5: "the endpoint failed",
-    401: "the key was not accepted",
-    402: "the account has no credit",
-    403: "access was refused",
-    404: "there is no such address or model",
-    413: "the request is too large",
-    429: "too many requests",
-}
 
+class OpenAiClient(Endpoint):
+    """``base_url`` is the part before ``/chat/completions``; the key is sent as a bearer token.
 
-def key_from(variable: str) -> str:
-    """The key an environment variable holds; ``LlmError`` naming the variable when it holds none."""
-    key = os.environ.get(variable, "").strip()
-    if not key:
-        message = f"The environment variable {variable} holds no key."
-        raise LlmError(message, kind="request", transient=False)
-    return key
-
-
-class OpenAiClient:
-    """One endpoint and the model asked there unless a request names another.
-
-    ``base_url`` is the part before ``/chat/completions``; without a path, ``/v1`` is meant. ``LlmError``
-    when it is no such address. The key is sent as a bearer token and shown nowhere.
+    An endpoint that cannot hold a reply to its form as asked refuses the request; nothing less is tried.
     """
 
-    provider: Final = "openai-chat"
+    provider: ClassVar = "openai-chat"
+    path: ClassVar = "/chat/completions"
 
     def __init__(
         self,
@@ -53,54 +35,15 @@ class OpenAiClient:
         model: str,
         key: str | None = None,
         structured: Structured = "prompt",
-        *,
-        total_deadline: float = 60.0,
-        idle_deadline: float = 30.0,
+        **options: Unpack[Options],
     ) -> None:
-        try:
-            parts = urlsplit(base_url.strip())
-            host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
-            place = f"{host}:{parts.port}" if parts.port else host
-        except ValueError:
-            place = None
-        if not place or parts.scheme not in ("http", "https"):
-            message = "The address of a model must start with http:// or https:// and name a host."
-            raise LlmError(message, kind="request", transient=False)
-        path = parts.path.rstrip("/") or "/v1"
-        self.endpoint = f"{parts.scheme}://{place}{path}"
-        self.model = model
-        self._url = urlunsplit(parts._replace(path=f"{path}/chat/completions", fragment=""))
-        self._headers = {"authorization": f"Bearer {key}"} if key else {}
+        super().__init__(base_url, model, key, **options)
         self._structured = structured
-        self._deadlines = total_deadline, idle_deadline
-        self._connections = Connections()
 
-    def __repr__(self) -> str:
-        return f"OpenAiClient({self.endpoint!r}, {self.model!r})"
+    def _authorization(self, key: str | None) -> Mapping[str, str]:
+        return {"authorization": f"Bearer {key}"} if key else {}
 
-    async def complete(self, request: Request) -> Completion:
-        """Ask once."""
-        total, idle = self._deadlines
-        reply = await self._connections.post_json(
-            self._url, self._payload(request), self._headers, total_deadline=total, idle_deadline=idle
-        )
-        if not 200 <= reply.status <= 299:
-            raise self._refused(reply.status, _json(reply).get("error"), reply.retry_after)
-        answer = _json(reply)
-        if not answer:
-            raise self._unreadable(f"sent {_kind(reply)} where JSON was expected")
-        if error := answer.get("error"):
-            raise self._refused(_inner_status(error), error, reply.retry_after)
-        choices = answer.get("choices")
-        if not (isinstance(choices, list) and choices and isinstance(choices[0], dict)):
-            raise self._unreadable("sent a reply without choices")
-        return _completion(answer, choices[0])
-
-    async def close(self) -> None:
-        """Give back connections."""
-        await self._connections.close()
-
-    def _payload(self, request: Request) -> dict[str, object]:
+    def _payload(self, request: Request) -> Document:
         payload: dict[str, object] = {
             "messages": [{"role": m.role, "content": m.content} for m in request.messages],
             "temperature": request.temperature,
@@ -113,19 +56,66 @@ class OpenAiClient:
             payload["response_format"] = {"type": "json_object"}
         elif self._structured == "json_schema":
             payload["response_format"] = {"type": "json_schema", "json_schema": _schema(request.answers)}
+        if self._stream:
+            payload["stream_options"] = {"include_usage": True}
         return payload
 
-    def _refused(self, status: int | None, error: object, retry_after: int | None) -> LlmError:
-        status_hint = (
-            f"HTTP {status}: {_HINTS.get(status) or _HINTS.get(status // 100)}" if status else "an error"
-        )
-        code = _code(error)
-        message = f"{self.endpoint} answered with {status_hint}{f' ({code})' if code else ''}."
-        transient = status is None or is_transient_status(status)
-        return LlmError(message, kind="status", transient=transient, status=status, retry_after=retry_after)
+    def _folding(self) -> Folding:
+        return _Chunks()
 
-    def _unreadable(self, what: str) -> LlmError:
-        return LlmError(f"{self.endpoint} {what}.", kind="protocol", transient=True)
+    def _completion(self, document: Document) -> Completion | None:
+        choices = objects_of(document.get("choices"))
+        if not choices:
+            return None
+        content, refusal = _said(object_of(choices[0].get("message")))
+        usage = object_of(document.get("usage"))
+        return Completion(
+            content=content,
+            finish_reason=text_of(choices[0].get("finish_reason")),
+            refusal=refusal or None,
+            input_tokens=count_of(usage.get("prompt_tokens")),
+            output_tokens=count_of(usage.get("completion_tokens")),
+            model=text_of(document.get("model")),
+            response_id=text_of(document.get("id")),
+        )
+
+
+class _Chunks(Folding):
+    """Of several choices the first counts. What is said once (id, model, usage) counts as said last."""
+
+    def __init__(self) -> None:
+        self._members: dict[str, object] = {}
+        self._choice: dict[str, object] = {}
+        self._content: list[str] = []
+        self._refusal: list[str] = []
+
+    @property
+    def document(self) -> Document:
+        message = {"content": "".join(self._content), "refusal": "".join(self._refusal)}
+        return {**self._members, "choices": [{**self._choice, "message": message}] if self._choice else []}
+
+    def take(self, event: Document) -> Heard:
+        self._members |= {name: event[name] for name in ("id", "model", "usage") if event.get(name)}
+        choice = next((c for c in objects_of(event.get("choices")) if not c.get("index")), None)
+        if choice is None:
+            return "nothing"
+        delta, reason = object_of(choice.get("delta")), choice.get("finish_reason")
+        content, refusal = _said(delta)
+        self._content.append(content or "")
+        self._refusal.append(refusal or "")
+        self._choice["finish_reason"] = reason or self._choice.get("finish_reason")
+        self.complete = self.complete or bool(reason)
+        return "progress" if content or refusal or reason or delta.get("tool_calls") else "nothing"
+
+
+def _said(message: Document) -> tuple[str | None, str | None]:
+    """Content and refusal of a message; content may come in parts, some of which may be refusals."""
+    content, refusal = message.get("content"), text_of(message.get("refusal"))
+    if isinstance(content, list):
+        parts = objects_of(content)
+        refusal = refusal or "".join(text_of(part.get("refusal")) or "" for part in parts)
+        return "".join(text_of(part.get("text")) or "" for part in parts), refusal
+    return text_of(content), refusal
 
 
 def _schema(answers: tuple[str, ...]) -> dict[str, object]:
@@ -141,63 +131,3 @@ def _schema(answers: tuple[str, ...]) -> dict[str, object]:
         "additionalProperties": False,
     }
     return {"name": "decision", "strict": True, "schema": schema}
-
-
-def _json(reply: HttpReply) -> Mapping[str, object]:
-    try:
-        value = json.loads(reply.body.decode("utf-8-sig"))
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
-def _kind(reply: HttpReply) -> str:
-    kind = re.match(r"[a-z]+/[a-z0-9.+-]+", reply.content_type.lower())
-    return kind[0] if kind and "json" not in kind[0] else "something else"
-
-
-def _inner_status(error: object) -> int | None:
-    code = error.get("code") if isinstance(error, dict) else None
-    if isinstance(code, str) and re.fullmatch(r"[45]\d\d", code, re.ASCII):
-        code = int(code)
-    return code if isinstance(code, int) and 400 <= code <= 599 else None
-
-
-def _code(error: object) -> str | None:
-    """The endpoint's own word for what went wrong; its sentences may quote a key or a prompt."""
-    if isinstance(error, dict):
-        for name in ("code", "type"):
-            word = error.get(name)
-            if isinstance(word, str) and re.fullmatch(r"[a-zA-Z_]{3,60}", word):
-                return word
-    return None
-
-
-def _completion(answer: Mapping[str, object], choice: Mapping[str, object]) -> Completion:
-    message, usage = choice.get("message"), answer.get("usage")
-    message = message if isinstance(message, dict) else {}
-    usage = usage if isinstance(usage, dict) else {}
-    content, refusal = message.get("content"), message.get("refusal")
-    if isinstance(content, list):
-        parts = [part for part in content if isinstance(part, dict)]
-        refusal = refusal or "".join(filter(None, (_text(part.get("refusal")) for part in parts)))
-        content = "".join(filter(None, (_text(part.get("text")) for part in parts)))
-    return Completion(
-        content=_text(content),
-        finish_reason=_text(choice.get("finish_reason")),
-        refusal=_text(refusal) or None,
-        input_tokens=_count(usage.get("prompt_tokens")),
-        output_tokens=_count(usage.get("completion_tokens")),
-        model=_text(answer.get("model")),
-        response_id=_text(answer.get("id")),
-    )
-
-
-def _text(value: object) -> str | None:
-    # Half a surrogate pair is legal in JSON and in no file: nothing behind this door should meet one.
-    return value.encode(errors="replace").decode() if isinstance(value, str) else None
-
-
-def _count(value: object) -> int | None:
-    """A number of tokens; an endpoint that reports nonsense has reported nothing."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9 else None

@@ -184,14 +184,6 @@ def fenced(text: str, language: str = "") -> str:
     return f"{fence}{language}\n{text}\n{fence}\n"
 
 
-def unfenced(reply: str) -> str:
-    """A reply without the one code fence around all of it; any other reply as it is."""
-    first, *body = reply.strip().split("\n")
-    opening, closing = len(first) - len(first.lstrip("`")), body.pop().strip() if body else ""
-    closes = len(closing) >= max(3, opening) and not closing.strip("`")
-    return "\n".join(body) if opening >= 3 and closes else reply
-
-
 def _longest_run(text: str) -> int:
     return max(map(len, _TICKS.findall(text)), default=0)
 

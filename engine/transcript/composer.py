@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Final, TypeVar
 
 from engine.data import DataItem
+from engine.deciders.parser import unfenced
 from engine.events import (
     ActionCompleted,
     AttemptCompleted,
@@ -15,7 +16,6 @@ from engine.events import (
     Visit,
 )
 from engine.transcript import sections
-from engine.transcript.builder import unfenced
 from engine.transcript.redaction import Screen, compact
 from engine.tree import ConditionNode, Tree, fill
 

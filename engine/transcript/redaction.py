@@ -17,6 +17,7 @@ Redactor: TypeAlias = Callable[[str], str | None]
 """Makes a text fit to be persisted. Must be quick; raising or giving None ends the transcript."""
 
 REDACTED: Final = "[REDACTED]"
+"""What stands where a secret stood."""
 
 SENSITIVE_NAMES: Final = frozenset(
     {

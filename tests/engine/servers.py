@@ -17,13 +17,20 @@ class Received:
     heads: list[str] = field(default_factory=list)
     bodies: list[object] = field(default_factory=list)
 
+    @property
+    def models(self) -> list[object]:
+        """The models that were asked for, in order."""
+        return [body.get("model") for body in self.bodies if isinstance(body, dict)]
+
 
 Act = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
 @asynccontextmanager
-async def serving(*acts: Act, tls: ssl.SSLContext | None = None) -> AsyncIterator[Received]:
-    """A server that does one act a connection, the last one from then on."""
+async def serving(
+    *acts: Act, tls: ssl.SSLContext | None = None, by_model: Mapping[str, Act] | None = None
+) -> AsyncIterator[Received]:
+    """A server that does an act a connection: the next one, the last for ever, or that of the model asked."""
     received = Received()
     waiting = list(acts)
     talks: dict[asyncio.Task[None] | None, asyncio.StreamWriter] = {}
@@ -35,10 +42,14 @@ async def serving(*acts: Act, tls: ssl.SSLContext | None = None) -> AsyncIterato
             length = next(
                 int(h.split(":")[1]) for h in head.splitlines() if h.lower().startswith("content-length")
             )
+            body = json.loads(await reader.readexactly(length))
             received.heads.append(head)
-            received.bodies.append(json.loads(await reader.readexactly(length)))
+            received.bodies.append(body)
             received.asked.set()
-            await (waiting.pop(0) if len(waiting) > 1 else waiting[0])(writer)
+            if by_model is None:
+                await (waiting.pop(0) if len(waiting) > 1 else waiting[0])(writer)
+            else:
+                await by_model[body["model"]](writer)
         writer.close()
 
     server = await asyncio.start_server(talk, "127.0.0.1", 0, ssl=tls)
@@ -86,6 +97,35 @@ def head(status: int, headers: Mapping[str, object]) -> bytes:
     return "\r\n".join(lines).encode()
 
 
+def streams(*pieces: bytes, pause: float = 0.0, close: bool = True) -> Act:
+    """A stream of events in these pieces; it ends with the connection or, not closed, never."""
+
+    async def act(writer: asyncio.StreamWriter) -> None:
+        await sends(head(200, {"content-type": "text/event-stream"}) + pieces[0], *pieces[1:], pause=pause)(
+            writer
+        )
+        if not close:
+            await writer.wait_closed()
+
+    return act
+
+
+def event(data: object, name: str | None = None) -> bytes:
+    """One event of a stream; data that is no text is sent as JSON."""
+    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+    return (f"event: {name}\n" if name else "").encode() + f"data: {text}\n\n".encode()
+
+
+def chunk(content: object = None, finish: str | None = None, **more: object) -> bytes:
+    """One event of a streamed chat completion."""
+    delta = {} if content is None else {"content": content}
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return event({"id": "id-1", "model": "served", "choices": [choice], **more})
+
+
+DONE = event("[DONE]")
+
+
 async def silence(writer: asyncio.StreamWriter) -> None:
     """Never say a word."""
     await writer.wait_closed()
@@ -100,3 +140,34 @@ def completion(content: object, **more: object) -> dict[str, object]:
     """A chat completion that says this."""
     choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}
     return {"id": "id-1", "model": "served", "choices": [choice], **more}
+
+
+def message(text: str, stop_reason: str | None = "end_turn", **more: object) -> dict[str, object]:
+    """A message of Anthropic's dialect that says this."""
+    content = [{"type": "text", "text": text}]
+    return {
+        "type": "message",
+        "id": "id-1",
+        "model": "served",
+        "content": content,
+        "stop_reason": stop_reason,
+        **more,
+    }
+
+
+def said(*texts: str, stop_reason: str | None = "end_turn") -> list[bytes]:
+    """The events of a streamed message of Anthropic's dialect."""
+    usage = {"input_tokens": 12, "cache_read_input_tokens": 30, "output_tokens": 1}
+    every: list[dict[str, object]] = [
+        {"type": "message_start", "message": {"id": "id-1", "model": "served", "usage": usage}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "ping"},
+        *(
+            {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}
+            for text in texts
+        ),
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": stop_reason}, "usage": {"output_tokens": 7}},
+        {"type": "message_stop"},
+    ]
+    return [event(one, str(one["type"])) for one in every]

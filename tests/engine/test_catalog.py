@@ -12,9 +12,11 @@ from engine.catalog import (
     FunctionPredicate,
     PredicateContext,
 )
+from engine.checks import check
 from engine.data import DataStore
 from engine.errors import CatalogError
 from engine.predicates import standard_catalog
+from tests.builders import condition, terminal, tree
 
 
 async def nothing(context: ActionContext) -> ActionResult:
@@ -109,3 +111,21 @@ def test_a_module_that_cannot_be_loaded_is_named(tmp_path: Path, text: str | Non
     assert str(file) in str(caught.value)
     assert reason in str(caught.value)
     assert "secret" not in str(caught.value)
+
+
+def test_a_predicate_whose_parameters_cannot_be_understood_is_refused_when_its_file_is_loaded(tmp_path):
+    file = tmp_path / "catalog.py"
+    file.write_text(
+        "from engine import predicate\n\n@predicate('odd')\ndef odd(context, day: 'Weekday') -> bool: ...\n"
+    )
+    with pytest.raises(CatalogError, match=r"catalog\.py: .* predicate 'odd' .*NameError"):
+        Catalog().with_module(file)
+
+
+def test_such_a_predicate_handed_over_by_hand_is_refused_when_a_tree_is_checked():
+    def odd(_context, day: "Weekday") -> bool:  # type: ignore[name-defined]  # noqa: F821
+        raise AssertionError
+
+    catalog = standard_catalog().with_predicates([FunctionPredicate("odd", odd)])
+    with pytest.raises(CatalogError, match="predicate 'odd'"):
+        check(tree(a=condition("odd", then="b", otherwise="b"), b=terminal("b")), catalog)

@@ -527,6 +527,14 @@ def test_the_erasure_key_comes_from_the_parameter_the_project_names(project, tmp
         ({"kind": "openai", "model": 1, "baseUrl": "http://x"}, [], "'model' of the decider"),
         ({"kind": "openai", "model": "m", "baseUrl": "http://x", "keyEnv": "HOME"}, [], "--trust"),
         ({"kind": "openai", "model": "m", "baseUrl": "http://x"}, ["--key-env", "HOME"], "--trust"),
+        (None, ["--decider", "anthropic"], "--base-url URL --model NAME"),
+        ({"kind": "anthropic", "model": "m", "baseUrl": "http://x", "keyEnv": "HOME"}, [], "--trust"),
+        (
+            {"kind": "anthropic", "model": "m", "baseUrl": "http://x", "structured": "json_schema"},
+            [],
+            "'structured' is for deciders of kind openai",
+        ),
+        ({"kind": "openai", "structured": "xml"}, [], "'structured' of the decider"),
     ],
 )
 def test_a_model_that_cannot_be_asked_is_one_message(project, decider, args, words):

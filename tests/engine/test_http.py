@@ -107,14 +107,14 @@ async def test_a_broken_connection_is_transient():
 async def test_silence_ends_at_the_total_deadline():
     error = await failure(silence, total=0.1)
     assert (error.kind, error.transient) == ("timeout", True)
-    assert "within 0.1 s" in str(error)
+    assert "within 0.1s" in str(error)
 
 
 async def test_dripping_bytes_do_not_outlast_the_total_deadline():
     drip = sends(head(200, {**OK, "content-length": 100}), *[b" "] * 99, pause=0.02)
     error = await failure(drip, total=0.15)
     assert error.kind == "timeout"
-    assert "within 0.15 s" in str(error)
+    assert "within 0.15s" in str(error)
 
 
 async def test_a_body_that_stalls_ends_at_the_idle_deadline():
@@ -265,6 +265,57 @@ async def test_the_wait_an_endpoint_asks_for_is_told(headers, seconds):
 )
 async def test_a_wait_is_read_as_seconds_or_as_a_date(value, seconds):
     assert parse_retry_after(value, NOW) == seconds
+
+
+async def test_many_calls_at_once_are_shared_by_clients_of_few_connections():
+    everybody = asyncio.Barrier(60)
+
+    async def together(writer: asyncio.StreamWriter) -> None:
+        await everybody.wait()
+        await replies(b"{}")(writer)
+
+    async with serving(*[together] * 60, replies(b"{}")) as server:
+        connections = Connections()
+        done = await asyncio.gather(*(connections.post_json(server.url, {}, {}) for _ in range(60)))
+        assert [reply.status for reply in done] == [200] * 60
+        await connections.post_json(server.url, {}, {})
+        assert len(connections._shards) == 12
+        await connections.close()
+
+
+async def test_more_calls_than_connections_wait_for_their_turn(monkeypatch):
+    monkeypatch.setattr("engine.http._MOST_SHARDS", 2)
+    async with serving(replies(b"{}")) as server:
+        connections = Connections()
+        done = await asyncio.gather(*(connections.post_json(server.url, {}, {}) for _ in range(30)))
+        await connections.close()
+    assert [reply.status for reply in done] == [200] * 30
+
+
+@pytest.mark.parametrize("ending", ["deadline", "cancelled"])
+async def test_a_secure_connection_given_up_half_way_leaves_no_socket_open(ending):
+    closed, begun = asyncio.Event(), asyncio.Event()
+
+    async def handshake_only(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        begun.set()
+        while await reader.read(4096):
+            pass
+        closed.set()
+        writer.close()
+
+    async with await asyncio.start_server(handshake_only, "127.0.0.1", 0) as server:
+        url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        task = asyncio.create_task(post(url, total=0.1 if ending == "deadline" else 5))
+        await begun.wait()
+        if ending == "cancelled":
+            await asyncio.sleep(0.02)
+            task.cancel()
+        await asyncio.wait([task])
+        async with asyncio.timeout(2):
+            await closed.wait()
+    error = None if task.cancelled() else task.exception()
+    assert task.cancelled() == (ending == "cancelled")
+    assert error is None or (isinstance(error, LlmError) and error.kind == "timeout")
 
 
 def self_signed(folder: Path) -> ssl.SSLContext:

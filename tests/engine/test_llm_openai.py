@@ -4,7 +4,8 @@ import pytest
 
 from engine.errors import LlmError
 from engine.llm import Completion, Message, Request
-from engine.llm.openai import OpenAiClient, Structured, key_from
+from engine.llm.failures import is_transient
+from engine.llm.openai import OpenAiClient, Structured
 from tests.engine.servers import Act, completion, replies, sends, serving, silence
 
 pytestmark = [pytest.mark.anyio, pytest.mark.socket]
@@ -90,6 +91,33 @@ async def test_a_failure_tells_the_endpoints_own_code_and_its_wait():
     assert error.retry_after == 7
 
 
+@pytest.mark.parametrize(
+    ("failures", "transient"),
+    [
+        ({}, True),
+        ({"Insufficient_Quota": "permanent"}, False),
+        ({"429": "permanent"}, False),
+        ({"429": "permanent", "insufficient_quota": "transient"}, True),
+    ],
+)
+async def test_what_a_failure_is_can_be_configured_by_code_and_then_by_status(failures, transient):
+    async with serving(replies({"error": {"code": "insufficient_quota"}}, status=429)) as server:
+        client = OpenAiClient(server.url, "small", failures=failures)
+        with pytest.raises(LlmError) as caught:
+            await client.complete(REQUEST)
+        await client.close()
+    assert is_transient(caught.value) is transient
+
+
+async def test_a_permanent_status_stays_so_whatever_is_configured():
+    async with serving(replies({}, status=404)) as server:
+        client = OpenAiClient(server.url, "small", failures={"404": "transient"})
+        with pytest.raises(LlmError) as caught:
+            await client.complete(REQUEST)
+        await client.close()
+    assert not caught.value.transient
+
+
 async def test_an_error_page_is_told_by_its_status_only():
     error = await failure(replies(b"<html>Cloudflare</html>", status=520, content_type="text/html"))
     assert "HTTP 520" in str(error)
@@ -102,7 +130,9 @@ async def test_an_error_page_is_told_by_its_status_only():
         ({"code": 429, "message": "slow down"}, 429, True),
         ({"code": "502"}, 502, True),
         ({"code": 401}, 401, False),
-        ({"code": "server_error"}, None, True),
+        ({"code": "server_error"}, 500, True),
+        ({"type": "invalid_request_error"}, 400, False),
+        ({"code": "odd", "message": "HTTP 400"}, None, True),
         ("something broke", None, True),
     ],
 )
@@ -254,12 +284,3 @@ async def test_an_address_that_is_none_is_refused_at_once_and_not_quoted(base_ur
     with pytest.raises(LlmError, match="must start with http:// or https://") as caught:
         OpenAiClient(base_url, "small")
     assert not caught.value.transient
-
-
-async def test_a_key_comes_from_the_variable_that_is_named(monkeypatch):
-    monkeypatch.setenv("MY_KEY", f" {KEY}\n")
-    monkeypatch.setenv("NO_KEY", "  ")
-    assert key_from("MY_KEY") == KEY
-    for variable in ("NO_KEY", "ABSENT_KEY"):
-        with pytest.raises(LlmError, match=f"{variable} holds no key"):
-            key_from(variable)

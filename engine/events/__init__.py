@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from engine.budget import LimitName, Limits, Usage
 from engine.catalog import ActionStatus
-from engine.data import DataItem
+from engine.data import DataItem, DataSummary
 from engine.deciders import Attempt, UnknownReason
 from engine.tree import Json, NodeId, Tree
 
@@ -17,6 +17,7 @@ Outcome: TypeAlias = Literal[
 """How a run ended. ``ActionFailed`` is kept for readers of older results and is never produced."""
 
 FailureKind: TypeAlias = Literal["validation", "llm", "predicate", "internal"]
+"""What kind of trouble ended a run as ``ValidationFailed``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,10 @@ class Classification:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One visit of a node. ``branch`` and ``next`` are None where no branch was taken."""
+    """One visit of a node. ``branch`` and ``next`` are None where no branch was taken.
+
+    ``decision_id`` is that of the question it asked, so that erasing the decision can find what quotes it.
+    """
 
     node: NodeId
     type: str
@@ -48,6 +52,7 @@ class Visit:
     next: NodeId | None
     duration: float
     forced: bool = False
+    decision_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +145,15 @@ def plain(value: object) -> Json:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something that happened in a run, at this time (UTC)."""
+    """Something that happened in a run, at this time (UTC).
+
+    Trace and correlation id are those the session was given, to find a run's events among an application's.
+    """
 
     execution_id: str
     at: datetime
+    trace_id: str | None = None
+    correlation_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,6 +196,11 @@ class ActionCompleted(Event):
     changed: Mapping[str, object] = field(repr=False)
     pinned: bool = False
 
+    @property
+    def data_summary(self) -> DataSummary | None:
+        """What was produced, in a few words; None when there was nothing. It quotes the data."""
+        return DataSummary.of(self.produced)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptCompleted(Event):
@@ -195,6 +210,7 @@ class AttemptCompleted(Event):
     visit: int
     attempt: Attempt
     usage: Usage
+    decision_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

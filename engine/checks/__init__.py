@@ -7,13 +7,17 @@ is told once: what only follows from another problem is left out.
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from functools import cached_property
+from itertools import chain, compress, filterfalse
+from operator import is_not
+from typing import Final, NamedTuple, TypeAlias, cast
 
 from pydantic import ValidationError
 
 from engine import jsontext
 from engine.budget import DEFAULT_LIMITS
 from engine.catalog import Catalog
+from engine.checks.ways import END, LOST, Ways
 from engine.errors import Problem, TreeInvalid
 from engine.predicates import standard_catalog
 from engine.tree import (
@@ -32,13 +36,10 @@ from engine.tree import (
     Transition,
     Tree,
 )
-from engine.treefile import Reading, collector_paused, members_of, problem_at
-
-if TYPE_CHECKING:
-    from networkx import DiGraph
+from engine.treefile import Reading, collector_paused, members_of, problem_at, tree_hash
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Runnable:
     """A tree that was proven free of errors. Only :func:`runnable` makes one; nothing else may.
 
@@ -48,6 +49,11 @@ class Runnable:
     tree: Tree
     catalog: Catalog
     targets: Mapping[NodeId, Mapping[str, NodeId]] = field(repr=False)
+
+    @cached_property
+    def hash(self) -> str:
+        """The :func:`engine.treefile.tree_hash` of the tree, worked out once."""
+        return tree_hash(self.tree)
 
 
 def check(tree: Tree, catalog: Catalog | None = None) -> tuple[Problem, ...]:
@@ -94,8 +100,8 @@ def fix(tree: Tree, problem: Problem) -> Tree | None:
 class Checker:
     """Checks a tree again and again while it is edited, at the cost of what changed.
 
-    It keeps what it found at each node and one graph of the tree; nodes are compared by identity. The result
-    of an update always equals that of a fresh check.
+    It keeps what it found at each node and the ways through the tree; nodes are compared by identity. The
+    result of an update always equals that of a fresh check.
     """
 
     def __init__(self, catalog: Catalog | None = None) -> None:
@@ -108,53 +114,84 @@ class Checker:
             self._kept = _Kept()
         kept, known = self._kept, self._kept.tree
         with collector_paused():
-            reshaped = after.nodes is not known.nodes and self._look_again(known.nodes, after.nodes)
-            if reshaped or (known.start_node_id, known.budget) != (after.start_node_id, after.budget):
-                kept.of_graph = tuple(_graph_problems(after, kept.graph))
+            reordered = [*known.nodes] != [*after.nodes]
+            reshaped = self._look_again(known.nodes, after.nodes, reordered=reordered)
+            moved = (known.start_node_id, known.budget) != (after.start_node_id, after.budget)
+            if reordered:
+                kept.position = {node_id: index for index, node_id in enumerate(after.nodes)}
+            if reordered or reshaped or moved:
+                kept.of_graph = tuple(_graph_problems(after, self._ways(after, reshaped), kept.position))
+            if reordered or any(old.verdict != new.verdict for old, new in reshaped.values()):
+                kept.of_verdicts = tuple(_verdict_problems(after.nodes))
         kept.tree = after
-        of_nodes = (problem for node_id in after.nodes for problem in kept.of_node[node_id])
-        return (*_document_problems(after), *of_nodes, *kept.of_graph)
+        of_nodes = (kept.of_node[node_id] for node_id in _in_order(kept.of_node, kept.position))
+        return (
+            *_document_problems(after),
+            *chain.from_iterable(of_nodes),
+            *kept.of_graph,
+            *kept.of_verdicts,
+        )
 
-    def _look_again(self, old: "_Nodes", new: "_Nodes") -> bool:
-        """Bring what is kept of the nodes up to date; whether the shape of the tree is another one."""
-        graph, kept = self._kept.graph, self._kept
-        gone = [node_id for node_id in old if node_id not in new]
-        changed = {node_id for node_id, node in new.items() if old.get(node_id) is not node}
-        if old:
-            # Who points at a node that came or went has lost or gained a target.
+    def _look_again(self, old: "_Nodes", new: "_Nodes", *, reordered: bool) -> "_Reshaped":
+        """Bring what is kept of each node up to date."""
+        kept = self._kept
+        gone: list[NodeId] = []
+        if reordered:
+            gone = [node_id for node_id in old if node_id not in new]
+            changed = [node_id for node_id, node in new.items() if old.get(node_id) is not node]
+        else:
+            changed = [*compress(new, map(is_not, old.values(), new.values()))]
+        if kept.ways:
+            # Who leads to a node that came or went has lost or gained a target.
             moved = (*gone, *(node_id for node_id in changed if node_id not in old))
-            changed.update(*(list(graph.predecessors(node_id)) for node_id in moved if node_id in graph))
-        shapes: dict[NodeId, _Shape] = {}
-        for node_id, node in new.items():
-            if node_id in changed:
-                kept.of_node[node_id] = tuple(_node_problems(node_id, node, new, self._catalog))
-                shape = _shape(node, new)
-                if shape != kept.shapes.get(node_id):
-                    shapes[node_id] = shape
-        stale = [node_id for node_id in (*gone, *shapes) if node_id in kept.shapes]
-        graph.remove_edges_from([edge for node_id in stale for edge in graph.out_edges(node_id)])
-        graph.add_nodes_from(shapes)
-        graph.add_edges_from((node_id, place) for node_id, shape in shapes.items() for place in shape[1])
-        kept.shapes |= shapes
+            leading = chain.from_iterable(map(kept.ways.leading_to, moved))
+            changed = [*dict.fromkeys(chain(changed, filter(new.__contains__, leading)))]
+        reshaped: dict[NodeId, tuple[_Shape, _Shape]] = {}
         for node_id in gone:
-            del kept.shapes[node_id], kept.of_node[node_id]
-        return bool(shapes or gone) or [*old] != [*new]
+            kept.of_node.pop(node_id, None)
+            reshaped[node_id] = (kept.shapes.pop(node_id), _NO_SHAPE)
+        for node_id in changed:
+            node = new[node_id]
+            drawn = _drawn(node, new)
+            problems = tuple(_node_problems(node_id, node, drawn, new, self._catalog))
+            if problems:
+                kept.of_node[node_id] = problems
+            else:
+                kept.of_node.pop(node_id, None)
+            before, after = kept.shapes.get(node_id, _NO_SHAPE), _shape(node, drawn, new)
+            if before != after:
+                kept.shapes[node_id] = after
+                reshaped[node_id] = (before, after)
+        return reshaped
+
+    def _ways(self, tree: Tree, reshaped: "_Reshaped") -> Ways:
+        """The ways through a tree, brought up to date."""
+        kept, most = self._kept, _too_many_questions(tree)
+        known = kept.ways if kept.ways and kept.ways.most == most else None
+        shapes = {node_id: shape for node_id, (_, shape) in reshaped.items()} if known else kept.shapes
+        onward = {node_id: shape.onward for node_id, shape in shapes.items()}
+        asking = {node_id for node_id, shape in shapes.items() if shape.kind is ClassifyNode}
+        if known:
+            known.change(tree.start_node_id, onward, asking)
+        kept.ways = known or Ways(tree.start_node_id, onward, asking, most)
+        return kept.ways
 
 
 _Nodes: TypeAlias = Mapping[NodeId, AnyNode]
 
-# Two places of the graph that are no nodes; a file cannot name a node so, for control characters are refused.
-_END: Final = "\x00after a terminal, and after a node with branches still to be drawn"
-_LOST: Final = "\x00where branches lead whose target cannot be known"
 
-_Shape: TypeAlias = tuple[object, frozenset[str]]
-"""What the rules about the whole tree know of one node, and the places its branches lead to."""
+class _Shape(NamedTuple):
+    """What the rules about the whole tree know of one node."""
+
+    kind: type[AnyNode] | None
+    verdict: str | None
+    onward: frozenset[str]
 
 
-def _empty_graph() -> "DiGraph[str]":
-    from networkx import DiGraph
+_NO_SHAPE: Final = _Shape(None, None, frozenset())
 
-    return DiGraph([(_LOST, _END)])
+_Reshaped: TypeAlias = Mapping[NodeId, tuple[_Shape, _Shape]]
+"""Nodes whose shape is another one, with the one before and the one now."""
 
 
 @dataclass(slots=True)
@@ -162,24 +199,46 @@ class _Kept:
     """What a checker knows of the tree it saw last."""
 
     tree: Tree = field(default_factory=Tree)
-    graph: "DiGraph[str]" = field(default_factory=_empty_graph)
+    position: dict[NodeId, int] = field(default_factory=dict)
+    ways: Ways | None = None
     shapes: dict[NodeId, _Shape] = field(default_factory=dict)
     of_node: dict[NodeId, tuple[Problem, ...]] = field(default_factory=dict)
     of_graph: tuple[Problem, ...] = ()
+    of_verdicts: tuple[Problem, ...] = ()
 
 
-def _shape(node: AnyNode, nodes: _Nodes) -> _Shape:
-    kind, verdict = type(node), None
+class _Drawn(NamedTuple):
+    """What the transitions of a node come to, taken together."""
+
+    labels: set[str]
+    targets: frozenset[str]
+    sound: bool
+    """Whether no transition, looked at alone, is at fault."""
+
+
+def _drawn(node: AnyNode, nodes: _Nodes) -> _Drawn:
     drawn = node.transitions
-    places: set[str] = {transition.next_node_id for transition in drawn}
-    if not all(map(nodes.__contains__, places)) or (kind is OpaqueNode and not places):
-        places.add(_LOST)
+    labels = {transition.condition for transition in drawn}
+    targets = frozenset([transition.next_node_id for transition in drawn])
+    sound = (
+        len(labels) == len(drawn)
+        and nodes.keys() >= targets
+        and all(map(str.strip, labels))
+        and all(map(str.strip, targets))
+        and not any([transition.model_extra for transition in drawn])
+    )
+    return _Drawn(labels, targets, sound)
+
+
+def _shape(node: AnyNode, drawn: _Drawn, nodes: _Nodes) -> _Shape:
+    kind, onward = type(node), drawn.targets
+    if (kind is OpaqueNode and not onward) or not (drawn.sound or nodes.keys() >= onward):
+        onward |= {LOST}
     if isinstance(node, TerminalNode):
-        verdict = node.verdict
-        places.add(_END)
-    elif kind is OpaqueNode or not {transition.condition for transition in drawn}.issuperset(node.branches()):
-        places.add(_END)
-    return (kind, verdict), frozenset(places)
+        return _Shape(kind, node.verdict, onward | {END})
+    if kind is OpaqueNode or not drawn.labels.issuperset(node.branches()):
+        onward |= {END}
+    return _Shape(kind, None, onward)
 
 
 # ------------------------------------------------------------------------------------------ the document
@@ -204,7 +263,7 @@ def _document_problems(tree: Tree) -> Iterator[Problem]:
     yield from _budget_problems(tree)
     if not tree.nodes:
         yield problem_at("nodes-empty", "error", "Decision tree must contain at least one node.", "nodes")
-    for node_id in filter(_blank, tree.nodes):
+    for node_id in filterfalse(str.strip, tree.nodes):
         yield problem_at(
             "node-id-blank", "error", "Decision tree node IDs must be non-empty.", "nodes", node_id
         )
@@ -253,8 +312,10 @@ _REQUIRED: Final = {
 }
 
 
-def _node_problems(node_id: NodeId, node: AnyNode, nodes: _Nodes, catalog: Catalog) -> Iterator[Problem]:
-    if not _well_drawn(node, nodes):
+def _node_problems(
+    node_id: NodeId, node: AnyNode, drawn: _Drawn, nodes: _Nodes, catalog: Catalog
+) -> Iterator[Problem]:
+    if not drawn.sound:
         yield from _transition_problems(node_id, node, nodes)
     if isinstance(node, OpaqueNode):
         message = f"Node '{node_id}' has an unsupported node type."
@@ -265,12 +326,12 @@ def _node_problems(node_id: NodeId, node: AnyNode, nodes: _Nodes, catalog: Catal
     yield from _text_problems(node_id, node)
     match node:
         case ClassifyNode():
-            yield from _answer_problems(node_id, node)
+            yield from _answer_problems(node_id, node, drawn)
         case ConditionNode():
-            yield from _branch_problems(node_id, node)
+            yield from _branch_problems(node_id, node, drawn)
             yield from _predicate_problems(node_id, node, catalog)
         case ActionNode():
-            yield from _branch_problems(node_id, node)
+            yield from _branch_problems(node_id, node, drawn)
             yield from _action_problems(node_id, node, catalog)
         case TerminalNode() if node.transitions:
             message = f"Terminal node '{node_id}' cannot have transitions."
@@ -286,13 +347,6 @@ def _text_problems(node_id: NodeId, node: Node) -> Iterator[Problem]:
         if _blank(text):
             message = f"Node '{node_id}' {name} must not be whitespace-only."
             yield problem_at(f"node-{name}-blank", "error", message, "nodes", node_id, name)
-
-
-def _well_drawn(node: AnyNode, nodes: _Nodes) -> bool:
-    """Whether no transition, looked at alone, is at fault: true of nearly all nodes, and quick to tell."""
-    drawn = node.transitions
-    labels = {t.condition for t in drawn if t.next_node_id in nodes and not t.unknown_members}
-    return len(labels) == len(drawn) and all(map(_is_whole, drawn))
 
 
 def _is_whole(transition: Transition) -> bool:
@@ -334,7 +388,7 @@ def _foreign_members(node_id: NodeId, node: Node) -> Iterator[Problem]:
             yield problem_at("field-forbidden", "error", message, "nodes", node_id, name)
 
 
-def _answer_problems(node_id: NodeId, node: ClassifyNode) -> Iterator[Problem]:
+def _answer_problems(node_id: NodeId, node: ClassifyNode, drawn: _Drawn) -> Iterator[Problem]:
     at = ("nodes", node_id, "answers")
     answers = node.answers or ()
     blank = [index for index, answer in enumerate(answers) if _blank(answer)]
@@ -356,7 +410,7 @@ def _answer_problems(node_id: NodeId, node: ClassifyNode) -> Iterator[Problem]:
     if UNKNOWN in first:
         message = f"Classify node '{node_id}' cannot declare reserved answer '{UNKNOWN}'."
         yield problem_at("answer-reserved", "error", message, *at, first[UNKNOWN])
-    yield from _branch_problems(node_id, node)
+    yield from _branch_problems(node_id, node, drawn)
     alike: dict[str, str] = {}
     for answer, index in first.items():
         folded = unicodedata.normalize("NFKC", answer).strip().casefold()
@@ -374,11 +428,9 @@ def _answer_problems(node_id: NodeId, node: ClassifyNode) -> Iterator[Problem]:
         alike.setdefault(folded, answer)
 
 
-def _branch_problems(node_id: NodeId, node: Node) -> Iterator[Problem]:
+def _branch_problems(node_id: NodeId, node: Node, drawn: _Drawn) -> Iterator[Problem]:
     branches = node.branches()
-    if {transition.condition for transition in node.transitions} != {*branches} and all(
-        map(_is_whole, node.transitions)
-    ):
+    if drawn.labels != {*branches} and all(map(_is_whole, node.transitions)):
         message = (
             f"Node '{node_id}' must define exactly these transitions: {', '.join(dict.fromkeys(branches))}."
         )
@@ -432,26 +484,60 @@ def _action_problems(node_id: NodeId, node: ActionNode, catalog: Catalog) -> Ite
 # ------------------------------------------------------------------------------------------ the whole tree
 
 
-def _graph_problems(tree: Tree, graph: "DiGraph[str]") -> Iterator[Problem]:
-    import networkx as nx
+def _in_order(places: Iterable[str], position: Mapping[NodeId, int]) -> list[NodeId]:
+    """Those of the places that are nodes, in the order of the file."""
+    return sorted(filter(position.__contains__, places), key=position.__getitem__)
 
-    nodes, start = tree.nodes, tree.start_node_id
-    if start in nodes:
-        distance: Mapping[str, int] = nx.single_source_shortest_path_length(graph, start)
-        ending = nx.ancestors(graph, _END)
-        # A branch that leads nobody knows where might lead to anything.
-        for node_id in nodes if _LOST not in distance else ():
-            if node_id not in distance:
-                message = f"Decision tree contains unreachable node '{node_id}'."
-                yield problem_at("unreachable", "error", message, "nodes", node_id)
-        for node_id in nodes:
-            if node_id in distance and node_id not in ending:
-                message = f"Node '{node_id}' cannot reach a terminal node."
-                yield problem_at("no-terminal-path", "error", message, "nodes", node_id)
-        # All of a component is reached, or nothing of it; the same for ending.
-        components = [c for c in nx.strongly_connected_components(graph) if next(iter(c)) in distance]
-        yield from _cycle_problems(nodes, graph, [c for c in components if next(iter(c)) in ending])
-        yield from _limit_problems(tree, graph, distance, components)
+
+def _graph_problems(tree: Tree, ways: Ways, position: Mapping[NodeId, int]) -> Iterator[Problem]:
+    if tree.start_node_id not in position:
+        return
+    # A branch that leads nobody knows where might lead to anything.
+    for node_id in _in_order(ways.unreached if LOST in ways.unreached else (), position):
+        message = f"Decision tree contains unreachable node '{node_id}'."
+        yield problem_at("unreachable", "error", message, "nodes", node_id)
+    for node_id in _in_order(ways.stuck - ways.unreached, position):
+        message = f"Node '{node_id}' cannot reach a terminal node."
+        yield problem_at("no-terminal-path", "error", message, "nodes", node_id)
+    yield from _cycle_problems(ways, position)
+    yield from _limit_problems(tree, ways)
+
+
+def _cycle_problems(ways: Ways, position: Mapping[NodeId, int]) -> Iterator[Problem]:
+    # All of a circle is reached, or nothing of it; the same for being stuck.
+    cycles = [
+        _in_order(circle, position)
+        for place, circle in ways.circles.items()
+        if place not in ways.unreached and place not in ways.stuck
+    ]
+    for cycle in sorted(cycles, key=lambda cycle: position[cycle[0]]):
+        message = f"Only the budget bounds the cycle of {_listed(cycle)}."
+        yield problem_at("cycle-bounded", "info", message, "nodes", cycle[0], "transitions")
+
+
+def _limit_problems(tree: Tree, ways: Ways) -> Iterator[Problem]:
+    limits = DEFAULT_LIMITS.within(tree.budget)
+    visits, calls = limits.node_visits, limits.llm_calls
+    if 0 < visits < ways.shortest:
+        message = (
+            f"maxNodeVisits is {visits}, but the shortest way to a terminal takes {ways.shortest} visits."
+        )
+        yield problem_at("budget-visits-short", "warning", message, "budget", "maxNodeVisits")
+    if calls == 0 and ways.asks:
+        message = "maxLlmCalls is 0, so the run ends at the first classify node."
+        yield problem_at("budget-calls-zero", "warning", message, "budget", "maxLlmCalls")
+    if calls > 0 and ways.asks == ways.most:
+        questions = "a question" if ways.most == 1 else f"{ways.most} questions or more"
+        message = f"maxLlmCalls is {calls}, but one way asks {questions}, each of them up to twice."
+        yield problem_at("budget-calls-tight", "info", message, "budget", "maxLlmCalls")
+
+
+def _too_many_questions(tree: Tree) -> int:
+    """How many questions on one way may use up the calls, each of them asked twice."""
+    return max(0, DEFAULT_LIMITS.within(tree.budget).llm_calls) // 2 + 1
+
+
+def _verdict_problems(nodes: _Nodes) -> Iterator[Problem]:
     verdicts: dict[str, list[NodeId]] = {}
     for node_id, node in nodes.items():
         if isinstance(node, TerminalNode) and node.verdict:
@@ -460,55 +546,6 @@ def _graph_problems(tree: Tree, graph: "DiGraph[str]") -> Iterator[Problem]:
         if len(node_ids) > 1:
             message = f"Several terminals give the verdict '{verdict}': {_listed(node_ids)}."
             yield problem_at("verdict-repeated", "info", message, "nodes", node_ids[1], "verdict")
-
-
-def _cycle_problems(
-    nodes: _Nodes, graph: "DiGraph[str]", components: Iterable[set[str]]
-) -> Iterator[Problem]:
-    position = {node_id: index for index, node_id in enumerate(nodes)}
-    loops = {place for place, following in graph.adjacency() if place in following}
-    cycles = [
-        sorted(component, key=position.__getitem__)
-        for component in components
-        if len(component) > 1 or not loops.isdisjoint(component)
-    ]
-    for cycle in sorted(cycles, key=lambda cycle: position[cycle[0]]):
-        message = f"Only the budget bounds the cycle of {_listed(cycle)}."
-        yield problem_at("cycle-bounded", "info", message, "nodes", cycle[0], "transitions")
-
-
-def _limit_problems(
-    tree: Tree, graph: "DiGraph[str]", distance: Mapping[str, int], components: Sequence[set[str]]
-) -> Iterator[Problem]:
-    limits = DEFAULT_LIMITS.within(tree.budget)
-    visits, calls = limits.node_visits, limits.llm_calls
-    if 0 < visits < distance.get(_END, 0):
-        message = (
-            f"maxNodeVisits is {visits}, but the shortest way to a terminal takes {distance[_END]} visits."
-        )
-        yield problem_at("budget-visits-short", "warning", message, "budget", "maxNodeVisits")
-    asking = {place for place in distance if isinstance(tree.nodes.get(place), ClassifyNode)}
-    if calls == 0 and asking:
-        message = "maxLlmCalls is 0, so the run ends at the first classify node."
-        yield problem_at("budget-calls-zero", "warning", message, "budget", "maxLlmCalls")
-    enough = calls // 2
-    if calls > 0 and len(asking) > enough and _asks(graph, asking, components, enough + 1):
-        questions = "a question" if enough == 0 else f"{enough + 1} questions or more"
-        message = f"maxLlmCalls is {calls}, but one way asks {questions}, each of them up to twice."
-        yield problem_at("budget-calls-tight", "info", message, "budget", "maxLlmCalls")
-
-
-def _asks(graph: "DiGraph[str]", asking: set[str], components: Iterable[set[str]], count: int) -> bool:
-    """Whether some way through the tree asks this many questions, each cycle taken as one at most."""
-    most: dict[str, int] = {}
-    # Components come with their successors first.
-    for component in components:
-        after = max((most.get(p, 0) for place in component for p in graph.successors(place)), default=0)
-        here = after + (not asking.isdisjoint(component))
-        if here >= count:
-            return True
-        most |= dict.fromkeys(component, here)
-    return False
 
 
 def _listed(node_ids: Sequence[NodeId]) -> str:
