@@ -1,6 +1,7 @@
 """The application: its event loop, its one window, and the order in which both end."""
 
 import asyncio
+import gc
 import logging
 import sys
 from functools import partial
@@ -8,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QTimer
 from PySide6.QtWidgets import QApplication
 
 # After PySide6: qasync takes the binding it finds imported.
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from designer.window import MainWindow
 
 log = logging.getLogger(__name__)
+
+_COLLECT_MS = 1000
 
 
 class _Loop(qasync.QEventLoop):  # type: ignore[misc]  # qasync has no types
@@ -36,11 +40,43 @@ class _Loop(qasync.QEventLoop):  # type: ignore[misc]  # qasync has no types
             sys.set_asyncgen_hooks(*before)
 
 
+class _Collector(QObject):
+    """Collects garbage in the window's thread only.
+
+    Python collects wherever it happens to allocate. A cycle that holds a widget, torn down in a worker
+    thread, ends the process in Qt.
+    """
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self._thresholds = gc.get_threshold()
+        gc.disable()
+        self._timer = QTimer(self, interval=_COLLECT_MS)
+        self._timer.timeout.connect(self.collect)
+        self._timer.start()
+
+    def collect(self) -> None:
+        """Collect the oldest generation that is due, as Python itself would."""
+        due = [count > limit for count, limit in zip(gc.get_count(), self._thresholds, strict=True)]
+        if any(due):
+            gc.collect(max(i for i, is_due in enumerate(due) if is_due))
+
+
 def make_loop(app: QApplication) -> asyncio.AbstractEventLoop:
-    """The one event loop of this process: asyncio on top of Qt. A second one can crash qasync."""
+    """The one event loop of this process: asyncio on top of Qt. A second one can crash qasync.
+
+    From now on garbage is collected in this thread only.
+    """
     loop: asyncio.AbstractEventLoop = _Loop(app)
     asyncio.set_event_loop(loop)
+    _Collector(app)
     return loop
+
+
+def put_away() -> None:
+    """Delete now what was to be deleted later: only a running loop does so, and the exit comes first."""
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    gc.collect()
 
 
 def create(path: Path | None = None) -> "MainWindow":
@@ -69,6 +105,7 @@ def main(path: Path | None = None) -> int:
     try:
         loop.run_until_complete(_session(path))
     finally:
+        put_away()
         asyncio.set_event_loop(None)
         loop.close()
     return 0

@@ -1,6 +1,7 @@
 """What every test stands on: no screen, one event loop, and folders of its own."""
 
 import asyncio
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,10 +11,13 @@ import pytest
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
 os.environ["QT_API"] = "pyside6"
 
+from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtWidgets import QApplication
 
 from designer import theme
-from designer.app import make_loop
+from designer.app import make_loop, put_away
+
+MUCH = 20_000
 
 
 @pytest.fixture(autouse=True)
@@ -24,6 +28,14 @@ def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
     for kind in ("CONFIG", "DATA", "CACHE", "STATE"):
         monkeypatch.setenv(f"XDG_{kind}_HOME", str(home / kind.lower()))
     return home
+
+
+@pytest.fixture(autouse=True)
+def no_garbage() -> Iterator[None]:
+    """Once there is an event loop, garbage is collected by its timer alone, which most tests never let fire."""
+    yield
+    if gc.get_count()[0] > MUCH:
+        gc.collect()
 
 
 @pytest.fixture(scope="session")
@@ -40,6 +52,7 @@ def qloop(qapp: QApplication) -> Iterator[asyncio.AbstractEventLoop]:
     """The one event loop of the process: a loop for each test crashes qasync 0.28."""
     loop = make_loop(qapp)
     yield loop
+    put_away()
     asyncio.set_event_loop(None)
     loop.close()
 
@@ -53,3 +66,4 @@ def aloop(qloop: asyncio.AbstractEventLoop) -> Iterator[asyncio.AbstractEventLoo
         task.cancel()
     if left:
         qloop.run_until_complete(asyncio.wait(left, timeout=1))
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
