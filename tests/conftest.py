@@ -32,7 +32,7 @@ def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
 
 @pytest.fixture(autouse=True)
 def no_garbage() -> Iterator[None]:
-    """Once there is an event loop, garbage is collected by its timer alone, which most tests never let fire."""
+    """With an event loop garbage is collected by its timer alone, which most tests never let fire."""
     yield
     if gc.get_count()[0] > MUCH:
         gc.collect()
