@@ -77,8 +77,7 @@ test-local: .venv/.local qt
 	$(call tier,local,)
 
 bench-peers: .venv-peers/.peers
-	@if [ -f tests/benchmarks/peers.py ]; then exec .venv-peers/bin/python tests/benchmarks/peers.py; \
-	else echo "There is no comparison with other libraries yet."; fi
+	@.venv-peers/bin/python -W ignore -m tests.benchmarks.peers
 
 # ---- packages
 

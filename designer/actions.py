@@ -105,11 +105,14 @@ class Commands:
         return ((made, self._actions[id]) for id, made in self._commands.items())
 
     def run(self, id: str) -> bool:
-        """Run a command; False when it may not be run now. ``KeyError`` for an unknown id."""
-        action = self._actions[id]
-        if self._refresh(self._commands[id], action):
+        """Run a command; False, and the reason told, when it may not be. ``KeyError`` for an unknown id."""
+        made, action = self._commands[id], self._actions[id]
+        may = self._refresh(made, action)
+        if may:
             action.trigger()
-        return action.isEnabled()
+        elif made.when is not None:
+            self._refused(made.when(self._owner) or "")
+        return may
 
     def refresh(self) -> None:
         """Enable what may be run now, and say of everything else why not."""

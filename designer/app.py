@@ -6,7 +6,7 @@ import logging
 import sys
 from functools import partial
 from pathlib import Path
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, QTimer
@@ -83,13 +83,17 @@ def create(path: Path | None = None) -> "MainWindow":
     """The main window, on a file or on the start page; needs a running loop and does not show itself."""
     from designer.window import MainWindow
 
-    settings = Settings.load()
     app = QApplication.instance()
-    if isinstance(app, QApplication):
-        theme.apply(app, settings.theme)
+    if not isinstance(app, QApplication):
+        raise TypeError("There is no QApplication yet; make one, and its loop with make_loop().")
+    # Qt must not end the loop under our feet: whoever made it ends it when everything is put away.
+    app.setQuitOnLastWindowClosed(False)
+    settings = Settings.load()
+    theme.apply(app, settings.theme)
     window = MainWindow(settings)
     if path is not None:
         window.open_path(path)
+    tasks.launch(window.offer_recovery())
     return window
 
 
@@ -99,8 +103,6 @@ def main(path: Path | None = None) -> int:
     app.setApplicationName("Treewright")
     app.setOrganizationName("Treewright")
     app.setDesktopFileName("treewright")
-    # Qt must not end the loop under our feet: the session below ends it when everything is put away.
-    app.setQuitOnLastWindowClosed(False)
     loop = make_loop(app)
     try:
         loop.run_until_complete(_session(path))
@@ -123,10 +125,20 @@ async def _session(path: Path | None) -> None:
 
 
 def _report_to(window: "MainWindow") -> None:
-    """Let a fault in a slot cost nothing but a sentence: the window stays, the trace goes to the log."""
+    """Let a fault in a slot cost nothing but a sentence: the window stays, the trace goes to the log.
+
+    A fault that comes again and again, while painting for instance, is logged once.
+    """
+    logged: set[tuple[type[BaseException], CodeType | None, int]] = set()
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        log.error("A fault in the window.", exc_info=(kind, error, trace))
+        last = trace
+        while last is not None and last.tb_next is not None:
+            last = last.tb_next
+        place = (kind, last.tb_frame.f_code, last.tb_lineno) if last else (kind, None, 0)
+        if place not in logged:
+            logged.add(place)
+            log.error("A fault in the window.", exc_info=(kind, error, trace))
         window.tell(f"Something went wrong ({kind.__name__}). Your work is still here; save it to be safe.")
 
     def from_loop(_loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:

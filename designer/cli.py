@@ -4,45 +4,59 @@ Qt is loaded only once there is something to show or to draw.
 """
 
 import asyncio
-import os
+import os.path
 import sys
 import tempfile
 from contextlib import closing
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from typer.core import TyperGroup
 
 from designer import resource
 from engine import Event, Session, TranscriptOptions, trail_of, write_tree
 from engine.cli import (
     NOT_TERMINAL,
     OK,
+    TRUST_HELP,
+    UNREADABLE,
+    Command,
+    Commands,
+    Steps,
     data_folder,
+    drive,
     fail,
+    no_cases,
     open_tree,
     outcome_line,
     prepare_streams,
-    print_step,
     proven,
     say,
     write_file,
 )
 from engine.cli import app as engine_app
-from engine.evaluate import find_cases, inputs_of, read_cases
+from engine.evaluate import find_cases, inputs_of, read_lines
 from engine.records import JsonlSink
 
 SAMPLE: Final = "samples/ssvc-deployer/tree.json"
 
 
-class _OpenByDefault(TyperGroup):
+class _OpenByDefault(Commands):
     """A first word that is no command is a file to open; with no word at all the window opens empty."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
-        if not args or args[0] not in (*self.commands, "--help"):
+        word = next(iter(args), "-")
+        if word not in (*self.commands, "--help"):
+            # Path.exists fails for a word that is too long to be a name.
+            if not word.startswith("-") and not os.path.exists(word):  # noqa: PTH110
+                closest = get_close_matches(word, self.commands, 1)
+                hint = (
+                    f"Did you mean '{closest[0]}'?" if closest else f"Commands: {', '.join(self.commands)}."
+                )
+                ctx.fail(f"There is no command and no file '{word}'. {hint}")
             args = ["open", *args]
         return super().parse_args(ctx, args)
 
@@ -68,9 +82,11 @@ def main() -> None:
 # -- open ----------------------------------------------------------------------------------------------
 
 
-@_own.command("open")
+@_own.command("open", cls=Command)
 def open_window(
-    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="A tree file.")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="A tree file; without one, the start page.")
+    ] = None,
     list_commands: Annotated[
         bool, typer.Option("--list-commands", help="Print every command of the window: id, title, keys.")
     ] = False,
@@ -78,11 +94,20 @@ def open_window(
         bool,
         typer.Option(
             "--headless",
-            help="Without a window: check, run the first case, write transcript, records and picture.",
+            help="Without a window: check the tree, run its first case, and write the transcript, the "
+            "decision records and a picture with the path lit. Without FILE: a sample.",
         ),
     ] = False,
 ) -> None:
-    """Open the window, on a tree or on the start page."""
+    """Open the window, on a tree or on the start page.
+
+    Exit codes:
+    0: The window was closed.
+    1: There is no screen.
+    2: The command line is wrong.
+
+    With --headless they are those of run.
+    """
     if headless:
         raise typer.Exit(_run_headless(file or resource(SAMPLE)))
     if list_commands:
@@ -109,42 +134,84 @@ class ExportFormat(StrEnum):
 
     json = "json"
     png = "png"
+    svg = "svg"
+    pdf = "pdf"
 
 
-@_own.command()
+@_own.command(cls=Command)
 def export(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A tree file.")],
     form: Annotated[
-        ExportFormat, typer.Option("--format", help="The canonical tree, or a picture of it.")
-    ] = ExportFormat.json,
+        ExportFormat | None,
+        typer.Option(
+            "--format", help="The canonical tree, or a picture of it; else what the name after --out ends in."
+        ),
+    ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write here; a tree is else printed.")
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="Write here. A picture needs it; a tree is else printed."
+        ),
     ] = None,
     dark: Annotated[bool, typer.Option("--dark", help="A picture in dark colours.")] = False,
-    scale: Annotated[float, typer.Option(min=0.1, max=8, help="Pixels of a picture to a unit.")] = 2.0,
-    trust: Annotated[
-        bool,
-        typer.Option("--trust", help="Run the project's own Python files; do this for folders you trust."),
-    ] = False,
+    scale: Annotated[
+        float | None,
+        typer.Option(min=0.1, max=8, help="Pixels of a picture to a unit; usually 2 for PNG, else 1."),
+    ] = None,
+    trust: Annotated[bool, typer.Option("--trust", help=TRUST_HELP)] = False,
 ) -> None:
-    """Write a tree in its canonical form or as a picture; refused while it has errors."""
-    if form is ExportFormat.png and out is None:
+    """Write a tree in its canonical form, for other tools to run, or as a picture.
+
+    It is refused while the tree has errors.
+
+    Exit codes:
+    0: The tree was written.
+    1: The tree has errors, or the file cannot be written.
+    2: The tree's file is no JSON document, or the command line is wrong.
+    """
+    form = _form(form, out)
+    if form is ExportFormat.json:
+        for option, given in (("--dark", dark), ("--scale", scale is not None)):
+            if given:
+                raise typer.BadParameter("It is for pictures; this writes the tree.", param_hint=option)
+    elif out is None:
         raise typer.BadParameter("A picture needs a file to be written to.", param_hint="--out")
     tree = proven(open_tree(file, trust=trust)).tree
-    data = write_tree(tree) if form is ExportFormat.json else _picture(file, dark=dark, scale=scale)
+    is_json = form is ExportFormat.json
+    data = write_tree(tree) if is_json else _picture(file, form=form, dark=dark, scale=scale)
     if out is None:
         typer.echo(data, nl=False)
     else:
         write_file(out, data)
 
 
+def _form(named: ExportFormat | None, out: Path | None) -> ExportFormat:
+    """What to write: what was named, else what the file's name ends in; the two must not differ."""
+    suffix = out.suffix.lower() if out else ""
+    known = {f".{form}": form for form in ExportFormat}
+    if named is None:
+        if suffix and suffix not in known:
+            message = f"'{suffix}' tells no form; name one with --format: {', '.join(ExportFormat)}."
+            raise typer.BadParameter(message, param_hint="--out")
+        return known.get(suffix, ExportFormat.json)
+    if known.get(suffix, named) is not named:
+        message = f"The file is named as one that holds {known[suffix]}, but --format says {named}."
+        raise typer.BadParameter(message, param_hint="--out")
+    return named
+
+
 def _picture(
-    file: Path, events: list[Event] | None = None, *, dark: bool = False, scale: float = 2.0
+    file: Path,
+    events: list[Event] | None = None,
+    *,
+    form: str = "png",
+    dark: bool = False,
+    scale: float | None = None,
 ) -> bytes:
-    """The canvas of a tree file as a PNG, with the path lit where there were events of a run."""
+    """The canvas of a tree file as a picture, with the path lit where there were events of a run."""
     from designer.canvas.geometry import card_size
     from designer.canvas.overlay import moment
-    from designer.canvas.picture import render_png
+    from designer.canvas.picture import FORMS
     from designer.document.files import Unreadable, open_tree
     from designer.theme import DARK, LIGHT
 
@@ -152,7 +219,8 @@ def _picture(
     if isinstance(opened, Unreadable):
         fail(f"{file}: {opened.problems[0].message}")
     overlay = None if events is None else moment(trail_of(events), None, paused=False)
-    return render_png(opened.draft, overlay, tokens=DARK if dark else LIGHT, scale=scale)
+    sized = {} if scale is None else {"scale": scale}
+    return FORMS[form](opened.draft, overlay, tokens=DARK if dark else LIGHT, **sized)
 
 
 # -- without a screen ----------------------------------------------------------------------------------
@@ -165,12 +233,19 @@ def _run_headless(file: Path) -> int:
         say(finding.line())
     tree = proven(opened)
     typer.echo(f"{file}: {len(tree.tree.nodes)} nodes, no errors")
-    cases, problems = read_cases(find_cases(file), tree.tree)
-    if not cases:
-        fail(f"{find_cases(file)}: {problems[0].message if problems else 'there is no case to run.'}")
-    typer.echo(f"Case {cases[0].id}:")
+    try:
+        lines = read_lines(find_cases(file), tree.tree)
+    except OSError as error:
+        say(no_cases(file, error).line())
+        return UNREADABLE
+    case = next((line.case for line in lines if line.case is not None), None)
+    if case is None:
+        why = next((line.problems[0].message for line in lines), "It is empty.")
+        fail(f"{find_cases(file)}: There is no case to run. {why}")
+    typer.echo(f"Case {case.id}:")
     folder = _fresh_folder()
     events: list[Event] = []
+    steps = Steps()
     with closing(JsonlSink(folder / "decisions.jsonl")) as records:
         session = Session(
             catalog=opened.catalog,
@@ -178,9 +253,10 @@ def _run_headless(file: Path) -> int:
             record_scripted=True,
             transcript=TranscriptOptions(directory=folder),
         )
-        start = inputs_of(cases[0], opened.project.parameters)
-        run = session.start(tree, start, observers=[events.append, print_step])
-        result = asyncio.run(run.finish())
+        start = inputs_of(case, opened.project.parameters)
+        run = session.start(tree, start, observers=[events.append, steps])
+        result = asyncio.run(drive(run, steps))
+    steps.must_have_been_read()
     picture = folder / "path.png"
     write_file(picture, _picture(file, events))
     typer.echo(outcome_line(result))

@@ -11,7 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, cast
 
-from PySide6.QtWidgets import QDialog, QFileDialog, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QDialog,
+    QFileDialog,
+    QHBoxLayout,
+    QListWidget,
+    QListWidgetItem,
+    QPlainTextEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
 from shiboken6 import isValid
 
 from designer.forms import Text, plain
@@ -57,6 +68,77 @@ async def ask_save_changes(parent: QWidget | None, name: str) -> Literal["save",
         parent, f"Save the changes to {name}?", "Without saving, they are lost when it is closed.", buttons
     )
     return cast("Literal['save', 'discard', 'cancel']", pressed or "cancel")
+
+
+async def ask_changed_outside(
+    parent: QWidget | None, name: str, *, gone: bool
+) -> Literal["reload", "keep", "difference"] | None:
+    """What shall become of a document whose file another program changed or, when ``gone``, removed."""
+    keep = Button("keep", "Keep mine", primary=True)
+    if gone:
+        title = f"{name} was removed"
+        text = "Another program removed or renamed the file. Your version is still here and can be saved."
+        buttons = [keep]
+    else:
+        title = f"{name} was changed outside"
+        text = (
+            "Another program wrote the file. Reloading shows its version here, and Undo brings back yours. "
+            "Keeping yours replaces the file when you save; the version it replaces is kept."
+        )
+        buttons = [Button("difference", "Show the difference"), Button("reload", "Reload"), keep]
+    pressed = await choose(parent, title, text, buttons)
+    return cast("Literal['reload', 'keep', 'difference'] | None", pressed)
+
+
+async def ask_recover(
+    parent: QWidget | None, lines: Sequence[str], damaged: Sequence[str]
+) -> tuple[Literal["recover", "discard", "later"], tuple[int, ...]]:
+    """What shall become of unsaved work a program left, and of which lines of it; the rest stays."""
+    shown = QListWidget()
+    shown.setObjectName("recovery.list")
+    shown.setAccessibleName("Unsaved work")
+    for line in lines:
+        item = QListWidgetItem(line, shown)
+        item.setCheckState(Qt.CheckState.Checked)
+    buttons = (
+        Button("discard", "Discard", danger=True),
+        Button("later", "Later"),
+        Button("recover", "Recover", primary=True),
+    )
+    dialog = _Question(
+        parent,
+        "Unsaved work was found" if lines else "Unsaved work cannot be recovered",
+        "Treewright ended before this was saved. Recovering opens it as changes and overwrites no file."
+        if lines
+        else "What was kept of it is damaged.",
+        buttons if lines else (Button("later", "OK", primary=True),),
+        "\n".join(damaged),
+        shown if lines else None,
+    )
+    pressed = dialog.pressed if await _answered(dialog) else None
+    ticked = [i for i in range(shown.count()) if shown.item(i).checkState() == Qt.CheckState.Checked]
+    return cast("Literal['recover', 'discard', 'later']", pressed or "later"), tuple(ticked)
+
+
+async def show_difference(parent: QWidget | None, name: str, text: str) -> None:
+    """Two versions of a file, as one text to be read and copied."""
+    shown = QPlainTextEdit(text or "There is no difference in content, only in how the file is written.")
+    shown.setObjectName("difference")
+    shown.setAccessibleName("Difference")
+    shown.setReadOnly(True)
+    shown.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+    shown.setProperty("mono", True)
+    shown.setMinimumHeight(360)
+    dialog = _Question(
+        parent,
+        f"What differs in {name}",
+        "Lines that begin with a minus are on disk, those with a plus are here.",
+        (Button("ok", "Back", primary=True),),
+        "",
+        shown,
+        820,
+    )
+    await _answered(dialog)
 
 
 async def ask_trust(parent: QWidget | None, folder: Path) -> bool:
@@ -119,18 +201,27 @@ async def _answered(dialog: QDialog) -> bool:
 
 class _Question(QDialog):
     def __init__(
-        self, parent: QWidget | None, title: str, text: str, buttons: Sequence[Button], detail: str
+        self,
+        parent: QWidget | None,
+        title: str,
+        text: str,
+        buttons: Sequence[Button],
+        detail: str,
+        content: QWidget | None = None,
+        width: int = 460,
     ) -> None:
         super().__init__(parent)
         self.pressed: str | None = None
         self.setObjectName("dialog")
         self.setWindowTitle("Treewright")
-        self.setFixedWidth(460)
+        self.setFixedWidth(width)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(22, 20, 22, 18)
         layout.setSpacing(10)
         layout.addWidget(plain(title, role="title", wrap=True))
         layout.addWidget(plain(text, wrap=True))
+        if content is not None:
+            layout.addWidget(content, 1)
         if detail:
             shown = Text(lines=1, most=10, mono=True)
             shown.setReadOnly(True)

@@ -1,6 +1,8 @@
 """What fills the middle of the window when there is no canvas: a start, or a file that is no tree."""
 
 from collections.abc import Sequence
+from functools import partial
+from html import escape
 from pathlib import Path
 from typing import Final
 
@@ -25,7 +27,8 @@ _CARDS: Final = (
     ("open", "Open a file", "A tree in JSON, by itself or with its cases and project."),
     ("sample", "Try the sample", "A published decision table: how soon to patch, in four questions."),
 )
-_SHOWN_PROBLEMS: Final = 5
+_SHOWN_PROBLEMS: Final = 12
+_SHOWN_RECENT: Final = 5
 
 
 class StartPage(QWidget):
@@ -34,6 +37,8 @@ class StartPage(QWidget):
     new_requested = Signal()
     open_requested = Signal()
     sample_requested = Signal()
+    recent_requested = Signal(object)
+    """A path."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -59,7 +64,23 @@ class StartPage(QWidget):
         centred.addLayout(row)
         centred.addStretch(1)
         column.addLayout(centred)
+        column.addSpacing(8)
+        self._recent = QVBoxLayout()
+        self._recent.setSpacing(2)
+        column.addLayout(self._recent)
         column.addStretch(3)
+
+    def show_recent(self, paths: Sequence[Path]) -> None:
+        """Offer the files used last."""
+        while (item := self._recent.takeAt(0)) is not None:
+            if (widget := item.widget()) is not None:
+                widget.deleteLater()
+        for path in paths[:_SHOWN_RECENT]:
+            button = QPushButton(f"{path.parent.name}/{path.name}".replace("&", "&&"))
+            button.setProperty("quiet", True)
+            button.setToolTip(escape(str(path)))
+            button.clicked.connect(partial(self.recent_requested.emit, path))
+            self._recent.addWidget(button, 0, Qt.AlignmentFlag.AlignHCenter)
 
 
 class _Card(QPushButton):
@@ -83,8 +104,36 @@ class _Card(QPushButton):
         column.addStretch(1)
 
 
+class Banner(QFrame):
+    """One sentence above the canvas, with what can be done about it; hidden without a sentence."""
+
+    pressed = Signal()
+
+    def __init__(self, button: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("banner")
+        self._words = plain(role="warn", wrap=True)
+        self._words.setObjectName("banner.words")
+        made = QPushButton(button)
+        made.setObjectName("banner.button")
+        made.clicked.connect(self.pressed)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 6, 12, 6)
+        row.addWidget(self._words, 1)
+        row.addWidget(made)
+        self.hide()
+
+    def say(self, words: str | None) -> None:
+        """Show this sentence, or nothing."""
+        self._words.setText(words or "")
+        self.setVisible(bool(words))
+
+
 class TextPage(QWidget):
     """A file that cannot be edited as a tree: what is wrong, and its text as it is."""
+
+    closed = Signal()
+    """The person has seen enough."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -95,10 +144,15 @@ class TextPage(QWidget):
         self._text.setObjectName("page.text.text")
         self._text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self._text.setAccessibleName("Text of the file")
+        self._text.setProperty("mono", True)
         frame = QFrame()
         frame.setObjectName("banner")
-        inside = QVBoxLayout(frame)
-        inside.addWidget(self._banner)
+        close = QPushButton("Close")
+        close.setObjectName("page.text.close")
+        close.clicked.connect(self.closed)
+        inside = QHBoxLayout(frame)
+        inside.addWidget(self._banner, 1)
+        inside.addWidget(close, 0, Qt.AlignmentFlag.AlignTop)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)

@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from designer.document.document import Document
+from designer.document.names import titles_of
 from designer.tasks import launch
 from engine import (
     UNKNOWN,
@@ -97,6 +98,8 @@ class RunController(QObject):
         """Why this document cannot be run now, in plain words; None when it can."""
         if document is None:
             return "Open a tree first."
+        if not document.draft.tree.nodes:
+            return "Add a node first; a run starts there."
         errors = sum(p.severity == "error" for p in document.check_now())
         if errors:
             return f"Fix {'the error' if errors == 1 else f'the {errors} errors'} under Problems first."
@@ -106,14 +109,16 @@ class RunController(QObject):
                 case ActionNode(action_key=key) if (
                     node_id not in pinned.actions and key not in document.catalog.actions
                 ):
+                    where = titles_of(document.draft.tree)[node_id]
                     return (
-                        f"The action '{key}' of node '{node_id}' is not available here. "
-                        "Choose a case that pins it, or trust the folder that offers it."
+                        f"There is no action '{key}' here, which '{where}' asks for. "
+                        "A case can say what it would do."
                     )
                 case ConditionNode(predicate_key=key) if (
                     node_id not in pinned.conditions and key not in document.catalog.predicates
                 ):
-                    return f"The predicate '{key}' of node '{node_id}' is not available here."
+                    where = titles_of(document.draft.tree)[node_id]
+                    return f"There is no predicate '{key}' here, which '{where}' asks for."
         return None
 
     def start(self, document: Document) -> None:
@@ -147,6 +152,14 @@ class RunController(QObject):
         """The person's answer; None or ``unknown`` when none of the allowed ones fits."""
         if self._given is not None and not self._given.done():
             self._given.set_result(None if text == UNKNOWN else text)
+
+    def forget(self) -> None:
+        """Show nothing of the last run any more; a run that goes on is left alone."""
+        if not self.active:
+            self.document, self.stop = None, None
+            self.trail, self.events = Trail(), []
+            self._run = None
+            self._set_state(RunState.IDLE)
 
     async def ended(self) -> None:
         """Wait until no run is active."""

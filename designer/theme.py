@@ -245,7 +245,8 @@ def _style_sheet(colours: Tokens) -> str:
 
 
 # A focus ring takes the place of a hairline and a pixel of padding, so that nothing moves when focus does.
-# Properties on widgets: primary (the one button that goes on), danger, quiet (text only), role=label, mono.
+# Properties on widgets: primary (the one button that goes on), danger, quiet (text only), role=label, mono,
+# popup (a box that lies over others).
 _SHEET: Final = """
 QMainWindow, QDialog { background: $window; }
 QMainWindow::separator { background: $line; width: 1px; height: 1px; }
@@ -292,6 +293,7 @@ QTabWidget::pane { border: none; border-top: 1px solid $line; background: $panel
 QScrollArea, QScrollArea > QWidget > QWidget { background: $panel; border: none; }
 QSplitter::handle { background: $line; }
 QFrame[frameShape="4"], QFrame[frameShape="5"] { color: $line; }
+QFrame[popup="true"] { background: $panel; border: 1px solid $branch; border-radius: 9px; }
 
 QLineEdit, QPlainTextEdit, QTextEdit, QComboBox, QAbstractSpinBox { background: $raised; color: $text;
     border: 1px solid $line; border-radius: 6px; padding: 4px 8px; selection-background-color: $wash;

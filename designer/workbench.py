@@ -1,12 +1,19 @@
 """The workbench: the open documents, the current one, and everything the panels share."""
 
-from dataclasses import replace
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
 
+from designer.document import layout
 from designer.document.document import Document
+from designer.document.files import SaveFailed
+from designer.document.folders import state_folder, state_path
+from designer.document.locks import Lock, acquire, seize
+from designer.document.recovery import Found, Keeper, Recovery
 from designer.running import RunController, RunState
 from designer.settings import Settings, data_folder
 from engine import (
@@ -27,6 +34,16 @@ from engine.evaluate import Case, find_cases, inputs_of, read_cases
 from engine.records import JsonlSink
 
 RECORDS: Final = "decisions.jsonl"
+WRITING_MS: Final = 200
+"""How long another program may take to replace a file by several steps."""
+
+
+@dataclass
+class _Care:
+    """What is done for an open document so that nothing of it is lost."""
+
+    keeper: Keeper
+    lock: Lock | None = None
 
 
 class Workbench(QObject):
@@ -43,6 +60,10 @@ class Workbench(QObject):
     """A transcript or a record was written."""
     trouble = Signal(object)
     """One sentence about something that went wrong and does not stop the work."""
+    reveal_requested = Signal(object)
+    """A node id: bring the node into view, with the focus where it is."""
+    changed_outside = Signal(object)
+    """The current :class:`Document`, whose files another program has changed: the person must decide."""
 
     def __init__(self, settings: Settings, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -50,9 +71,17 @@ class Workbench(QObject):
         self.documents: tuple[Document, ...] = ()
         self.current: Document | None = None
         self.cases: tuple[Case, ...] = ()
+        self._parameters: dict[Document, dict[str, str]] = {}
         self.case_trouble: str | None = None
         self.transcripts_folder: Path = settings.transcripts_folder or data_folder() / "transcripts"
         self.records_path: Path = settings.records_path or data_folder() / RECORDS
+        self.recovery = Recovery(state_folder() / "recovery")
+        self._care: dict[Document, _Care] = {}
+        # Only a hint: it forgets a file that is replaced, and says nothing on some network folders.
+        self._watcher = QFileSystemWatcher(self)
+        self._written = QTimer(self, interval=WRITING_MS, singleShot=True)
+        self._watcher.fileChanged.connect(lambda _: self._written.start())
+        self._written.timeout.connect(self.look_outside)
         self.running = RunController(self._prepare, self)
         self._sink: JsonlSink | None = None
         self.running.state_changed.connect(self._note_state)
@@ -62,13 +91,24 @@ class Workbench(QObject):
         self.documents = (*self.documents, document)
         document.setParent(self)
         document.catalog = self._catalog(document)
+        keeper = Keeper(document, self.recovery, self)
+        keeper.failed.connect(self.trouble)
+        self._care[document] = _Care(keeper)
+        if document.path is not None:
+            self._claim(document, document.path)
         self.documents_changed.emit()
         self.show_document(document)
+        self._watch()
 
     def remove(self, document: Document) -> None:
-        """Close a document; the last one opened before it becomes current."""
+        """Close a document; its changes are gone. The last one opened before it becomes current."""
         if self.running.document is document:
             self.running.cancel()
+        care = self._care.pop(document)
+        care.keeper.close()
+        self._parameters.pop(document, None)
+        if care.lock is not None:
+            care.lock.release()
         self.documents = tuple(d for d in self.documents if d is not document)
         self.documents_changed.emit()
         if self.current is document:
@@ -78,9 +118,85 @@ class Workbench(QObject):
     def show_document(self, document: Document | None) -> None:
         """Make a document the current one."""
         self.current = document
+        if self.running.document is not document:
+            self.running.forget()
         self.running.choose_case(None)
         self.current_changed.emit(document)
         self.reload_cases()
+
+    def find(self, path: Path) -> Document | None:
+        """The open document of this file, whatever links lead there."""
+        real = os.path.realpath(path)
+        return next((d for d in self.documents if d.path and os.path.realpath(d.path) == real), None)
+
+    def save(self, document: Document, path: Path | None = None) -> None:
+        """Store a document where it came from, or under another name.
+
+        Raises ``SaveFailed`` and ``ChangedOutside`` as :meth:`Document.save` does; the first one also while
+        the file is open elsewhere in Treewright.
+        """
+        care, path = self._care[document], path or document.path
+        if path is None:
+            raise ValueError("a document that has no file yet is saved under a path")
+        if document.path is not None and self.find(path) is document:
+            self._look_at_lock(document)
+            if document.read_only is not None:
+                raise SaveFailed(path, "it is being edited in another Treewright")
+            document.save(path)
+        else:
+            lock, cause = _lock(path)
+            if lock is None and cause is None:
+                raise SaveFailed(path, "it is open elsewhere in Treewright")
+            try:
+                document.save(path)
+            except BaseException:
+                if lock is not None:
+                    lock.release()
+                raise
+            if care.lock is not None:
+                care.lock.release()
+            care.lock, document.read_only = lock, None
+        self._watch()
+
+    def take_over(self, document: Document) -> None:
+        """Edit a document here that another Treewright has open; it becomes read-only there."""
+        if document.path is not None:
+            try:
+                self._care[document].lock = seize(state_path("locks", document.path))
+            except OSError as error:
+                self.trouble.emit(f"{document.path.name} cannot be taken over: {error.strerror}.")
+                return
+            document.read_only = None
+            self.look_outside()
+
+    async def recover(self, found: Found, card_size: layout.CardSize = layout.usual_size) -> None:
+        """Open what was not saved, as changes to its file; the snapshot goes once there is a new one."""
+        path = found.snapshot.path
+        document = self.find(path) if path else None
+        if document is not None and document.read_only is None:
+            draft = found.snapshot.draft
+            document.edit("Recover", lambda _: draft)
+            self.show_document(document)
+        else:
+            document = found.snapshot.opened(card_size)
+            self.add(document)
+        if document.clean or await self._care[document].keeper.keep():
+            found.discard()
+
+    def look_outside(self) -> None:
+        """See whether other programs changed the current document's files, or who edits them."""
+        self._watch()
+        document = self.current
+        if document is not None:
+            self._look_at_lock(document)
+            if document.changed_outside():
+                self.changed_outside.emit(document)
+
+    def close(self) -> None:
+        """Close every document and put away what was kept for them."""
+        for document in self.documents:
+            self.remove(document)
+        self.recovery.close()
 
     def show_place(self, node: NodeId | None, field: str | None = None) -> None:
         """Ask the window to select a node and focus a field."""
@@ -97,6 +213,21 @@ class Workbench(QObject):
                 line = f", line {problems[0].line}" if problems[0].line else ""
                 self.case_trouble = f"{path.name}{line}: {problems[0].message}{more}"
         self.cases_changed.emit(self.cases)
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """What a person gave for the placeholders of the current document's texts, by name."""
+        return self._parameters.get(self.current, {}) if self.current else {}
+
+    def set_parameter(self, name: str, text: str) -> None:
+        """Give a text for a placeholder of the current document; an empty one leaves it to the project."""
+        if self.current is not None:
+            given = {**self.parameters, name: text}
+            self._parameters[self.current] = {n: value for n, value in given.items() if value}
+
+    def default_parameters(self, document: Document) -> Mapping[str, str]:
+        """What the project of a document gives for the placeholders of its texts."""
+        return self._project(document)[0].parameters
 
     def untrusted_code(self, document: Document) -> Path | None:
         """The folder of a document whose project has Python code the person has not agreed to run."""
@@ -115,6 +246,34 @@ class Workbench(QObject):
         """Change preferences and store them."""
         self.settings = self.settings.changed(**changes)
         self.settings.save()
+
+    def _claim(self, document: Document, path: Path) -> None:
+        lock, cause = _lock(path)
+        self._care[document].lock = lock
+        if cause is not None:
+            # Better to edit without a lock than not to edit.
+            self.trouble.emit(f"Whether {path.name} is open elsewhere cannot be told: {cause}.")
+        document.read_only = (
+            None if lock or cause else f"{path.name} is open elsewhere in Treewright. It is read-only here."
+        )
+
+    def _look_at_lock(self, document: Document) -> None:
+        care, path = self._care[document], document.path
+        if path is None:
+            return
+        if document.read_only is not None:
+            self._claim(document, path)
+        elif care.lock is not None and not care.lock.held:
+            care.lock = None
+            document.read_only = f"{path.name} was taken over by another Treewright. It is read-only here."
+
+    def _watch(self) -> None:
+        wanted = {str(d.path) for d in self.documents if d.path and d.path.exists()}
+        watched = set(self._watcher.files())
+        if watched - wanted:
+            self._watcher.removePaths(list(watched - wanted))
+        if wanted - watched:
+            self._watcher.addPaths(list(wanted - watched))
 
     def _project(self, document: Document) -> tuple[Project, Path | None]:
         folder = document.path.resolve().parent if document.path else None
@@ -144,8 +303,9 @@ class Workbench(QObject):
             records=self._open_records(),
         )
         inputs = inputs_of(case) if case else Inputs()
-        defaults = self._project(document)[0].parameters
-        return session, replace(inputs, parameters={**defaults, **inputs.parameters})
+        entered = self._parameters.get(document, {})
+        parameters = {**self.default_parameters(document), **entered, **inputs.parameters}
+        return session, replace(inputs, parameters=parameters)
 
     def _open_records(self) -> JsonlSink | None:
         self._close_records()
@@ -166,3 +326,11 @@ class Workbench(QObject):
         if state is RunState.ENDED:
             self._close_records()
             self.stored.emit()
+
+
+def _lock(path: Path) -> tuple[Lock | None, str | None]:
+    """The lock of a file, or the cause why there can be none; neither where somebody has it."""
+    try:
+        return acquire(state_path("locks", path)), None
+    except OSError as error:
+        return None, error.strerror

@@ -6,21 +6,24 @@ output; everything else goes to standard error. Nothing is asked, and nothing is
 
 import asyncio
 import json
+import os
 import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Final, NoReturn, TypeAlias
+from typing import IO, Annotated, Final, NoReturn, TypeAlias
 from urllib.parse import quote
 
 import platformdirs
 import typer
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
+from typer.core import TyperCommand, TyperGroup
 
 from engine import (
     AnthropicClient,
@@ -63,24 +66,51 @@ from engine import (
     write_tree,
 )
 from engine.deciders.parser import matching
-from engine.evaluate import Case, CaseReport, find_cases, inputs_of, read_cases, run_case
+from engine.evaluate import Case, CaseLine, find_cases, inputs_of, read_lines, run_case
 from engine.llm.keys import key_from
 from engine.llm.openai import Structured
 from engine.project import FILE_NAME
 from engine.records import JsonlSink, Record
-from engine.tree import fill
-
-app = typer.Typer(
-    help="Check, run, test and export decision trees.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
+from engine.tree import UNKNOWN, fill
 
 OK: Final = 0
 FAULTY: Final = 1
 UNREADABLE: Final = 2
 NOT_TERMINAL: Final = 3
+UNREAD: Final = 141
+"""Nobody reads the output any more: what a shell reports of a program that a closed pipe ended."""
+
+
+class Commands(TyperGroup):
+    """Commands that end quietly when nobody reads on, and with one message when there is no room to write."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        with _output():  # help is printed meanwhile
+            return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
+        with _output():
+            return super().invoke(ctx)
+
+
+class Command(TyperCommand):
+    """A command that refuses an option given twice where only one value can count."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        _, _, named = self.make_parser(ctx).parse_args(args=list(args))
+        for option, times in Counter(named).items():
+            if times > 1 and not (getattr(option, "multiple", False) or getattr(option, "is_flag", False)):
+                raise typer.BadParameter("Give it once.", ctx, param_hint=option.opts)
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=Commands,
+    help="Check, run, test and export decision trees.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
 
 
 def main() -> None:
@@ -94,6 +124,28 @@ def prepare_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def _output() -> Iterator[None]:
+    """Ends the command when what it prints cannot be written."""
+    try:
+        yield
+    except BrokenPipeError:
+        _silence(sys.stdout)
+        raise typer.Exit(UNREAD) from None
+    except OSError as error:
+        # Files are named by the error; the streams are not.
+        what = error.filename or "The output"
+        _silence(sys.stdout)
+        fail(f"{what} cannot be written: {error.strerror or type(error).__name__}.")
+
+
+def _silence(stream: IO[str]) -> None:
+    """Let a stream lead nowhere: what is left in it would fail once more when the interpreter ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 # -- findings ------------------------------------------------------------------------------------------
@@ -124,7 +176,7 @@ class Finding:
         """``file:line:column: severity: message [code] (node X)``."""
         problem = self.problem
         place = "".join(f":{number}" for number in (problem.line, problem.column) if number is not None)
-        severity = typer.style(problem.severity, fg=_COLOURS[problem.severity])
+        severity = _coloured(problem.severity, _COLOURS[problem.severity])
         node = "" if problem.node is None else f" (node {problem.node})"
         what = f"{problem.message} [{problem.code}]{node}"
         return f"{one_line(f'{self.file}{place}')}: {severity}: {one_line(what)}"
@@ -134,14 +186,23 @@ _COLOURS: Final[Mapping[Severity, str]] = {"error": "red", "warning": "yellow", 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
+def _coloured(text: str, colour: str) -> str:
+    """The text in a colour, unless the person wants none; off a terminal the colour is left out anyway."""
+    wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return typer.style(text, fg=colour) if wanted else text
+
+
 def one_line(text: str) -> str:
     """The text without line breaks and other control characters."""
     return _CONTROL.sub(" ", text)
 
 
 def say(text: str) -> None:
-    """Tell the person something on standard error."""
-    typer.echo(text, err=True)
+    """Tell the person something on standard error; where nobody listens, that is all right."""
+    try:
+        typer.echo(text, err=True)
+    except OSError:
+        _silence(sys.stderr)
 
 
 def fail(message: str, code: int = FAULTY) -> NoReturn:
@@ -242,32 +303,44 @@ class DeciderName(StrEnum):
     anthropic = "anthropic"
 
 
-_Files: TypeAlias = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Tree files.")]
+TRUST_HELP: Final = (
+    "Load and run the Python files the project names, as catalog.py. They can do whatever you can: "
+    "trust only folders you know."
+)
+
+_Files: TypeAlias = Annotated[list[Path], typer.Argument(metavar="FILE", help="Tree files.")]
 _File: TypeAlias = Annotated[Path, typer.Argument(metavar="FILE", help="A tree file.")]
-_AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
-_Trust: TypeAlias = Annotated[
-    bool, typer.Option("--trust", help="Run the project's own Python files; do this for folders you trust.")
+_AsJson: TypeAlias = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document; all else goes to standard error.")
 ]
+_Trust: TypeAlias = Annotated[bool, typer.Option("--trust", help=TRUST_HELP)]
 
 
 # -- check ---------------------------------------------------------------------------------------------
 
 
-@app.command()
+@app.command(cls=Command)
 def check(
     files: _Files,
-    form: Annotated[CheckFormat, typer.Option("--format", help="How to report.")] = CheckFormat.text,
-    as_json: _AsJson = False,
+    form: Annotated[
+        CheckFormat | None, typer.Option("--format", help="How to report; as text unless you say otherwise.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
     trust: _Trust = False,
 ) -> None:
     """Say everything that is wrong with tree files.
 
-    Exit code 0: no errors. 1: a tree has errors. 2: a file is no JSON document.
+    Exit codes:
+    0: There are no errors.
+    1: A tree or its project has errors.
+    2: A file is no JSON document, or the command line is wrong.
     """
+    if as_json and form not in (None, CheckFormat.json):
+        raise typer.BadParameter(f"--json and --format {form} exclude each other.", param_hint="--format")
     opened = [open_tree(file, trust=trust) for file in files]
     # Trees of one folder share its project; what is wrong there is told once.
     findings = list(dict.fromkeys(finding for one in opened for finding in one.findings))
-    _REPORTS[CheckFormat.json if as_json else form](findings)
+    _REPORTS[CheckFormat.json if as_json else form or CheckFormat.text](findings)
     raise typer.Exit(max(one.code for one in opened))
 
 
@@ -331,11 +404,18 @@ _REPORTS: Final[Mapping[CheckFormat, Callable[[Sequence[Finding]], None]]] = {
 # -- test ----------------------------------------------------------------------------------------------
 
 
-@app.command("test")
+@app.command("test", cls=Command)
 def run_cases(files: _Files, as_json: _AsJson = False, trust: _Trust = False) -> None:
     """Run the cases beside tree files and compare what came of them.
 
-    Exit code 0: all passed. 1: a case failed or a tree has errors. 2: a file cannot be read.
+    The cases of NAME.json are in NAME.cases.jsonl, else in cases.jsonl beside it.
+
+    The last line is always "N passed, M failed".
+
+    Exit codes:
+    0: All cases passed.
+    1: A case failed, or a tree has errors.
+    2: A file cannot be read, or the command line is wrong.
     """
     code, entries = OK, []
     for file in files:
@@ -344,7 +424,9 @@ def run_cases(files: _Files, as_json: _AsJson = False, trust: _Trust = False) ->
         for finding in opened.findings:
             if finding.code:
                 say(finding.line())
-        if not opened.code:
+        if opened.code:
+            say(one_line(f"{file}: There are errors, so no case was run."))
+        else:
             case_code, reports = _tested(opened)
             code = max(code, case_code)
             entries += reports
@@ -366,51 +448,74 @@ def run_cases(files: _Files, as_json: _AsJson = False, trust: _Trust = False) ->
 def _tested(opened: Opened) -> tuple[int, list[Mapping[str, Json]]]:
     """The exit code the cases file asks for, and the entry of each case; one that does not fit has failed."""
     file = find_cases(opened.file)
-    cases, problems = read_cases(file, opened.tree)
-    findings = [Finding(file, problem) for problem in problems]
+    try:
+        lines = read_lines(file, opened.tree)
+    except OSError as error:
+        say(no_cases(opened.file, error).line())
+        return UNREADABLE, []
+    findings = [Finding(file, problem) for line in lines for problem in line.problems]
     for finding in findings:
         say(finding.line())
     session, tree = Session(catalog=opened.catalog), runnable(opened.tree, opened.catalog)
 
-    async def reports() -> list[CaseReport]:
-        return [await run_case(session, tree, case, opened.project.parameters) for case in cases]
+    async def entry(line: CaseLine) -> Mapping[str, Json]:
+        got: Mapping[str, Json] = {}
+        if line.case is None:
+            difference: str | None = line.problems[0].message
+        else:
+            report = await run_case(session, tree, line.case, opened.project.parameters)
+            got, difference = report.got, report.first_difference
+        return {
+            "file": str(opened.file),
+            "id": line.id or f"line {line.number}",
+            "passed": difference is None,
+            "expected": line.expected.model_dump(mode="json", exclude_none=True),
+            "got": dict(got),
+            "firstDifference": difference,
+        }
 
-    entries: list[Mapping[str, Json]] = [
-        {
-            "file": str(opened.file),
-            "id": report.id,
-            "passed": report.passed,
-            "expected": dict(report.expected),
-            "got": dict(report.got),
-            "firstDifference": report.first_difference,
-        }
-        for report in asyncio.run(reports())
-    ]
-    broken = dict.fromkeys(problem.line for problem in problems if problem.line is not None)
-    entries += (
-        {
-            "file": str(opened.file),
-            "id": f"line {line}",
-            "passed": False,
-            "expected": {},
-            "got": {},
-            "firstDifference": next(problem.message for problem in problems if problem.line == line),
-        }
-        for line in broken
-    )
-    return max((finding.code for finding in findings), default=OK), entries
+    async def entries() -> list[Mapping[str, Json]]:
+        return [await entry(line) for line in lines]
+
+    return max((finding.code for finding in findings), default=OK), asyncio.run(entries())
+
+
+def no_cases(tree_file: Path, error: OSError, named: Path | None = None) -> Finding:
+    """Why there are no cases: the file ``named`` for them, else the one beside the tree, cannot be read."""
+    file = named or find_cases(tree_file)
+    message = f"The cases cannot be read: {error.strerror or type(error).__name__}."
+    if named is None and isinstance(error, FileNotFoundError):
+        own = tree_file.with_suffix(".cases.jsonl")
+        file, message = (
+            tree_file,
+            f"There are no cases: neither {own.name} nor {file.name} is beside the tree.",
+        )
+    return Finding(file, Problem("file-unreadable", "error", message))
 
 
 # -- export --------------------------------------------------------------------------------------------
 
 
-@app.command()
+@app.command(cls=Command)
 def export(
     file: _File,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write here instead of printing.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write here instead of printing.")
+    ] = None,
     trust: _Trust = False,
 ) -> None:
-    """Write a tree in its canonical form, for other tools to run; refused while it has errors."""
+    """Write a tree in its canonical form, for other tools to run; refused while it has errors.
+
+    Exit codes:
+    0: The tree was written.
+    1: The tree has errors, or the file cannot be written.
+    2: The tree's file is no JSON document, or the command line is wrong.
+    """
+    if out is not None and out.suffix.lower() not in ("", ".json"):
+        message = (
+            f"A tree is written to a .json file, not to {out.suffix}; 'treewright export' draws pictures."
+        )
+        raise typer.BadParameter(message, param_hint="--out")
     data = write_tree(proven(open_tree(file, trust=trust)).tree)
     if out is None:
         typer.echo(data, nl=False)
@@ -433,29 +538,51 @@ def write_file(path: Path, data: bytes) -> None:
 # -- run -----------------------------------------------------------------------------------------------
 
 
-@app.command()
+@app.command(cls=Command)
 def run(  # noqa: PLR0913, PLR0917 - an option each
     file: _File,
-    case: Annotated[str | None, typer.Option(metavar="ID", help="Start from this case.")] = None,
+    case: Annotated[
+        str | None, typer.Option(metavar="ID", help="Start from this case, with the answers it has.")
+    ] = None,
     cases: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where the case is; else the cases beside the tree.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Where the case is; else NAME.cases.jsonl or cases.jsonl beside the tree."
+        ),
     ] = None,
     param: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Fill {{NAME}}; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE", help="Put VALUE wherever the tree says {{NAME}}; may be repeated."
+        ),
     ] = None,
     decider: Annotated[
-        DeciderName | None, typer.Option(help="Who decides: you, or a model and the protocol it speaks.")
+        DeciderName | None,
+        typer.Option(
+            help="Who decides: you on this terminal, or a model that speaks this protocol. Else the one the "
+            "project names, else you."
+        ),
     ] = None,
-    base_url: Annotated[str | None, typer.Option(metavar="URL", help="Where the model is.")] = None,
+    base_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="Where the model is: http://HOST/v1.")
+    ] = None,
     model: Annotated[str | None, typer.Option(metavar="NAME", help="The model to ask.")] = None,
     fallback_model: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Ask this one next; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="The model to ask when the one before fails; may be repeated."),
     ] = None,
     key_env: Annotated[
-        str | None, typer.Option(metavar="VARIABLE", help="The environment variable that holds the key.")
+        str | None,
+        typer.Option(
+            metavar="VARIABLE",
+            help="The environment variable that holds the model's key; the key is written nowhere. A key the "
+            "project names is sent only with --trust, or when you give --base-url and --key-env.",
+        ),
     ] = None,
     trust: _Trust = False,
-    transcript: Annotated[bool, typer.Option("--transcript", help="Write a transcript.")] = False,
+    transcript: Annotated[
+        bool, typer.Option("--transcript", help="Write a transcript; its folder is printed.")
+    ] = False,
     transcripts: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Write a transcript into this folder.")
     ] = None,
@@ -465,7 +592,7 @@ def run(  # noqa: PLR0913, PLR0917 - an option each
             "--debug-transcripts",
             "--debug-transcript",
             "--transcript-debug",
-            help="Write a transcript without hiding anything; it may hold secrets.",
+            help="Write a transcript that hides nothing; it may hold secrets.",
         ),
     ] = False,
     records: Annotated[
@@ -475,12 +602,14 @@ def run(  # noqa: PLR0913, PLR0917 - an option each
 ) -> None:
     """Run a tree to its end.
 
-    Exit code 0: a terminal was reached. 3: the run ended in another way. 1: the tree has errors, or nobody
-    can decide. 2: a file is no JSON document.
+    With --json, standard output stays empty when the run cannot start.
+
+    Exit codes:
+    0: A terminal was reached.
+    1: The run cannot start: the tree has errors, or nobody is there to decide.
+    2: A file cannot be read, or the command line is wrong.
+    3: The run ended in another way than at a terminal.
     """
-    opened = open_tree(file, trust=trust)
-    tree = proven(opened)
-    start = _inputs(opened, cases, case, param or [])
     given = {
         "kind": decider,
         "baseUrl": base_url,
@@ -488,6 +617,17 @@ def run(  # noqa: PLR0913, PLR0917 - an option each
         "fallbackModels": fallback_model,
         "keyEnv": key_env,
     }
+    parameters = _pairs(param or [])
+    if cases is not None and case is None:
+        raise typer.BadParameter("Name the case to start from with --case.", param_hint="--cases")
+    if records is not None and records.suffix != ".jsonl":
+        raise typer.BadParameter(
+            f"{records}: decisions are kept in a file that ends in .jsonl; no other kind can be written yet.",
+            param_hint="--records",
+        )
+    opened = open_tree(file, trust=trust)
+    tree = proven(opened)
+    start = _inputs(opened, None if case is None else _case(opened, cases, case), parameters)
     asked, client = _decider(
         opened, start, {name: value for name, value in given.items() if value}, trust=trust
     )
@@ -502,12 +642,14 @@ def run(  # noqa: PLR0913, PLR0917 - an option each
         record_scripted=True,
         transcript=TranscriptOptions(directory=folder, debug=debug),
     )
-    started = session.start(tree, start, observers=[] if as_json else [print_step])
-    result = asyncio.run(drive(started, client))
+    steps = Steps()
+    started = session.start(tree, start, observers=[] if as_json else [steps])
+    result = asyncio.run(drive(started, steps, client))
     written = 0
     if store is not None:
         store.close()
         written = store.written
+    steps.must_have_been_read()
     _hint_at_trust(opened, result, trust=trust)
     if as_json:
         _emit({**result.as_json(), "transcript": _transcript(started), "records": written})
@@ -520,10 +662,24 @@ def run(  # noqa: PLR0913, PLR0917 - an option each
     raise typer.Exit(OK if result.succeeded else NOT_TERMINAL)
 
 
-def print_step(event: Event) -> None:
+class Steps:
     """An observer that prints each visit on a line: the node, and the branch or verdict."""
-    if isinstance(event, NodeVisited):
-        typer.echo(one_line(f"{event.visit.node}: {event.visit.outcome}"))
+
+    def __init__(self) -> None:
+        self.failure: OSError | None = None
+
+    def __call__(self, event: Event) -> None:
+        """Print a visit that is over; once that failed, nothing more."""
+        if isinstance(event, NodeVisited) and self.failure is None:
+            try:
+                typer.echo(one_line(f"{event.visit.node}: {event.visit.outcome}"))
+            except OSError as error:
+                self.failure = error
+
+    def must_have_been_read(self) -> None:
+        """Raise the ``OSError`` because of which a step could not be printed, if there was one."""
+        if self.failure is not None:
+            raise self.failure
 
 
 def outcome_line(result: RunResult) -> str:
@@ -534,16 +690,21 @@ def outcome_line(result: RunResult) -> str:
     )
 
 
-async def drive(run: Run, client: LlmClient | None = None) -> RunResult:
-    """Drive a run to its end. Ctrl+C ends it as ``Cancelled``, with its transcript finished."""
+async def drive(run: Run, steps: Steps, client: LlmClient | None = None) -> RunResult:
+    """Drive a run to its end.
+
+    Ctrl+C ends it as ``Cancelled``, with its transcript finished, and so do steps that cannot be printed.
+    """
     try:
-        return await run.finish()
+        async for _ in run:
+            if steps.failure is not None:
+                run.cancel()
     except asyncio.CancelledError:
         run.cancel()
-        return run.result
     finally:
         if client is not None:
             await client.close()
+    return run.result
 
 
 def data_folder() -> Path:
@@ -569,44 +730,59 @@ class _Store(JsonlSink):
 
 
 def _store(path: Path) -> _Store:
-    if path.suffix != ".jsonl":
-        fail(f"{path}: a file of records ends in .jsonl.")
     try:
         return _Store(path)
     except OSError as error:
         fail(f"{path} cannot be written: {error.strerror or type(error).__name__}.")
 
 
-def _inputs(opened: Opened, cases: Path | None, case_id: str | None, given: Iterable[str]) -> Inputs:
-    start = Inputs(parameters=opened.project.parameters)
-    if case_id is not None:
-        case = _case(opened, cases or find_cases(opened.file), case_id)
-        start = inputs_of(case, opened.project.parameters)
-    elif cases is not None:
-        raise typer.BadParameter("Name the case to start from with --case.", param_hint="--cases")
-    pairs = [text.partition("=") for text in given]
-    for name, equals, _ in pairs:
+def _pairs(given: Iterable[str]) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
         if not name or not equals:
-            raise typer.BadParameter(f"'{name}' is not of the form NAME=VALUE.", param_hint="--param")
-    parameters = {**start.parameters, **{name: value for name, _, value in pairs}}
+            raise typer.BadParameter(f"'{text}' is not of the form NAME=VALUE.", param_hint="--param")
+        if name in pairs:
+            raise typer.BadParameter(f"'{name}' is given more than one value.", param_hint="--param")
+        pairs[name] = value
+    return pairs
+
+
+def _inputs(opened: Opened, case: Case | None, given: Mapping[str, str]) -> Inputs:
+    defaults = opened.project.parameters
+    start = Inputs(parameters=defaults) if case is None else inputs_of(case, defaults)
+    parameters = {**start.parameters, **given}
     settings = opened.project.trees.get(opened.tree.tree_id)
     erasure_key = parameters.get(settings.erasure_key_parameter or "") if settings else None
     return replace(start, parameters=parameters, erasure_key=erasure_key)
 
 
-def _case(opened: Opened, file: Path, case_id: str) -> Case:
-    cases, problems = read_cases(file, opened.tree)
-    found = next((case for case in cases if case.id == case_id), None)
-    if found is not None:
-        return found
-    findings = [Finding(file, problem) for problem in problems]
-    for finding in findings:
-        say(finding.line())
-    code = max((finding.code for finding in findings), default=FAULTY)
-    if not cases and findings:
-        raise typer.Exit(code)
-    known = ", ".join(case.id for case in cases[:10]) + (", …" if len(cases) > 10 else "")
-    fail(f"{file}: there is no usable case '{case_id}'" + (f"; there are: {known}." if known else "."), code)
+def _case(opened: Opened, named: Path | None, case_id: str) -> Case:
+    """The case of this id; ends the command with what is wrong with it, and says nothing of the others."""
+    file = named or find_cases(opened.file)
+    try:
+        lines = read_lines(file, opened.tree)
+    except OSError as error:
+        say(no_cases(opened.file, error, named).line())
+        raise typer.Exit(UNREADABLE) from None
+    meant = [line for line in lines if line.id == case_id]
+    for line in meant:
+        if line.case is not None:
+            return line.case
+        for problem in line.problems:
+            say(Finding(file, problem).line())
+    if meant:
+        raise typer.Exit(FAULTY)
+    known = list(dict.fromkeys(line.id for line in lines if line.id is not None))
+    closest = ", ".join(get_close_matches(case_id, known, 10, 0))
+    more = f" and {len(known) - 10} more" if len(known) > 10 else ""
+    unread = [str(line.number) for line in lines if line.id is None]
+    fail(
+        f"{file}: There is no case '{case_id}'."
+        + (f" There are: {closest}{more}." if known else "")
+        + (f" The id of line {unread[0]} cannot be read." if len(unread) == 1 else "")
+        + (f" The ids of {len(unread)} lines, from line {unread[0]}, cannot be read." if unread[1:] else "")
+    )
 
 
 def _missing(tree: Tree, parameters: Mapping[str, str]) -> Iterator[str]:
@@ -668,30 +844,45 @@ class _Asking(BaseModel):
     stream: bool = False
 
 
+_ASKING_HOLDS: Final = {
+    "kind": "ask, openai or anthropic",
+    "baseUrl": "the address of a model",
+    "model": "the name of a model",
+    "fallbackModels": "a list of names of models",
+    "keyEnv": "the name of an environment variable",
+    "structured": "prompt, json_object or json_schema",
+    "stream": "true or false",
+}
+_OPTIONS: Final = {
+    "kind": "--decider",
+    "baseUrl": "--base-url",
+    "model": "--model",
+    "fallbackModels": "--fallback-model",
+    "keyEnv": "--key-env",
+}
+"""The members of a decider that the command line can give."""
+
+
 def _decider(
     opened: Opened, start: Inputs, given: Mapping[str, object], *, trust: bool
 ) -> tuple[Decider | None, LlmClient | None]:
-    """Who decides what no pin does, and the client to close; ends the command when nobody is there for it."""
+    """Who decides what no pin does, and the client to close; ends the command when nobody is there for it.
+
+    What was given is looked at also where every answer is pinned.
+    """
     node = _undecidable(opened.tree, start.pins)
-    if node is None:
+    if node is None and not given:
         return None, None
-    for name in _missing(opened.tree, start.parameters):
-        say(one_line(f"The parameter '{name}' has no value; {{{{{name}}}}} stays in the text."))
-    try:
-        asking = _Asking.model_validate({**(opened.project.decider or {}), **given})
-    except ValidationError as error:
-        member = ".".join(map(str, error.errors()[0]["loc"]))
-        fail(f"{FILE_NAME}: '{member}' of the decider does not fit.")
-    kind = asking.kind
-    if kind is DeciderName.ask and "kind" not in given and {"baseUrl", "model"} & given.keys():
-        kind = DeciderName.openai
-    if kind is not DeciderName.ask:
-        # A stranger's project must not have a key sent to where it likes.
-        if asking.key_env and not trust and not {"baseUrl", "keyEnv"} <= given.keys():
-            fail(f"{FILE_NAME} says which key is sent where: give --base-url and --key-env, or --trust.")
-        client = _client(kind, asking)
+    asking = _asking(opened.project.decider or {}, given)
+    if node is not None:
+        for name in _missing(opened.tree, start.parameters):
+            say(one_line(f"The parameter '{name}' has no value; {{{{{name}}}}} stays in the text."))
+    if asking.kind is not DeciderName.ask:
+        client = _client(asking, given, trust=trust)
         pipeline = Failover(client, tell_failure)
         return TextDecider(client, client.model, asking.fallback_models, pipeline=pipeline), client
+    if node is None:
+        return None, None
     if sys.stdin.isatty() and sys.stderr.isatty():
         say(_plain(fill(opened.tree.task or "", start.parameters)))
         return PersonDecider(_ask), None
@@ -700,24 +891,58 @@ def _decider(
     )
 
 
+def _asking(project: Mapping[str, object], given: Mapping[str, object]) -> _Asking:
+    try:
+        asking = _Asking.model_validate({**project, **given})
+    except ValidationError as error:
+        member = str(error.errors()[0]["loc"][0])
+        fail(f"{FILE_NAME}: '{member}' of the decider must be {_ASKING_HOLDS[member]}.")
+    about_model = [_OPTIONS[name] for name in given if name != "kind"]
+    if asking.kind is not DeciderName.ask or not about_model:
+        return asking
+    if "kind" in given:
+        message = "A model is named, but --decider ask means that you decide."
+        raise typer.BadParameter(message, param_hint=about_model)
+    return asking.model_copy(update={"kind": DeciderName.openai})
+
+
 def tell_failure(call: Call) -> None:
     """Tell the person of each model that failed, also where the next one answers."""
     if call.error is not None:
         say(one_line(f"Model '{call.model}' failed after {call.seconds:.1f} s: {call.error}"))
 
 
-def _client(kind: DeciderName, asking: _Asking) -> LlmClient:
+def _client(asking: _Asking, given: Mapping[str, object], *, trust: bool) -> LlmClient:
+    """The client of a model. What is wrong is a fault of the command line where that was given there."""
     if not asking.base_url or not asking.model:
-        fail("To ask a model, say where it is and what it is called: --base-url URL --model NAME.")
-    try:
-        key = key_from(asking.key_env) if asking.key_env else None
-        if kind is DeciderName.openai:
+        message = "To ask a model, say where it is and what it is called: --base-url URL --model NAME."
+        if not given:
+            fail(f"{FILE_NAME}: {message}")
+        raise typer.BadParameter(message, param_hint="--model" if asking.base_url else "--base-url")
+    key = None
+    if asking.key_env:
+        # A stranger's project must not have a key sent to where it likes.
+        if not trust and not {"baseUrl", "keyEnv"} <= given.keys():
+            fail(f"{FILE_NAME} says which key is sent where: give --base-url and --key-env, or --trust.")
+        with _blaming("keyEnv", given):
+            key = key_from(asking.key_env)
+    with _blaming("baseUrl", given):
+        if asking.kind is DeciderName.openai:
             return OpenAiClient(asking.base_url, asking.model, key, asking.structured, stream=asking.stream)
         if asking.structured != "prompt":
             fail(f"{FILE_NAME}: 'structured' is for deciders of kind openai; leave it out.")
         return AnthropicClient(asking.base_url, asking.model, key, stream=asking.stream)
+
+
+@contextmanager
+def _blaming(member: str, given: Mapping[str, object]) -> Iterator[None]:
+    """Ends the command when a member of the decider is of no use."""
+    try:
+        yield
     except LlmError as error:
-        fail(str(error))
+        if member in given:
+            raise typer.BadParameter(str(error), param_hint=_OPTIONS[member]) from None
+        fail(f"{FILE_NAME}: {error}")
 
 
 async def _ask(question: Question) -> str | None:
@@ -730,9 +955,9 @@ async def _ask(question: Question) -> str | None:
         typer.echo("Answer, or Enter for unknown: ", nl=False, err=True)
         typed = await _typed_line()
         chosen = matching(typed, question.answers) or by_number.get(typed)
-        if chosen is not None or not typed:
+        if chosen is not None or typed.lower() in ("", UNKNOWN):
             return chosen
-        say("That is none of them.")
+        say("That is none of them. Type a number or an answer, or press Enter alone for unknown.")
 
 
 async def _typed_line() -> str:

@@ -106,10 +106,7 @@ class Connections:
                 content = json.dumps(payload).encode()
                 headers = {"content-type": "application/json", "accept-encoding": "gzip", **headers}
                 with self._client(url) as client:
-                    async with client.stream(
-                        "POST", url, content=content, headers=headers, extensions={"trace": _Trace()}
-                    ) as response:
-                        await incoming.read(response, idle)
+                    await _exchange(client, url, content, headers, incoming, idle)
         except TimeoutError:
             if not incoming.said_all:
                 raise incoming.too_late(total_deadline if total.expired() else None) from None
@@ -209,6 +206,11 @@ class _Incoming:
                     idle.reschedule(now() + (_GRACE if heard == "end" else self._idle_deadline))
         self._take(b"\n\n" if self._events else b"")
 
+    @property
+    def begun(self) -> bool:
+        """Whether the head of a reply has come."""
+        return self._response is not None
+
     def reply(self) -> HttpReply:
         """What came, once it was read or has said all."""
         assert self._response is not None  # noqa: S101 - nothing is read before the head is there
@@ -285,18 +287,44 @@ class _Incoming:
             raise _unreadable(f"{self._place} sent an answer that is cut off.")
 
 
+async def _exchange(
+    client: "httpx.AsyncClient",
+    url: str,
+    content: bytes,
+    headers: Mapping[str, str],
+    incoming: _Incoming,
+    idle: asyncio.Timeout,
+) -> None:
+    """Send and read; again where a kept connection turns out to be closed before a word came back on it."""
+    import httpx
+
+    while True:
+        way = _Way()
+        try:
+            async with client.stream(
+                "POST", url, content=content, headers=headers, extensions={"trace": way}
+            ) as response:
+                return await incoming.read(response, idle)
+        except (httpx.NetworkError, httpx.RemoteProtocolError):
+            if way.is_new or incoming.begun:
+                raise
+
+
 class _Stream(Protocol):
     async def aclose(self) -> None: ...
 
 
-class _Trace:
-    """Closes the socket of a secure connection that was given up half-way; httpcore leaves it open."""
+class _Way:
+    """Watches the connection of one request, and closes one whose handshake failed: httpcore forgets it."""
 
     def __init__(self) -> None:
+        self.is_new = False
         self._opened: _Stream | None = None
 
     async def __call__(self, event: str, info: Mapping[str, object]) -> None:
-        if event.endswith("connect_tcp.complete"):
+        if event.endswith("connect_tcp.started"):
+            self.is_new = True
+        elif event.endswith("connect_tcp.complete"):
             self._opened = cast("_Stream", info["return_value"])
         elif event.endswith("start_tls.failed") and self._opened is not None:
             await self._opened.aclose()

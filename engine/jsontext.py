@@ -152,6 +152,9 @@ _quoted: Final = json.encoder.encode_basestring
 _leaf: Final = json.JSONEncoder(allow_nan=False).encode
 
 
+_LEAVES: Final = {bool, float, int, type(None)}
+
+
 def _written(value: object, margin: str, plain: Callable[[object], object] | None) -> str:
     if isinstance(value, str):
         return _quoted(value)
@@ -162,10 +165,10 @@ def _written(value: object, margin: str, plain: Callable[[object], object] | Non
             for name, member in value.items()
         ]
         return f"{{{inner}{f',{inner}'.join(inside)}{margin}}}" if inside else "{}"
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         inside = [_written(item, inner, plain) for item in value]
         return f"[{inner}{f',{inner}'.join(inside)}{margin}]" if inside else "[]"
-    if plain is None or value is None or isinstance(value, int | float):
+    if plain is None or type(value) in _LEAVES:
         return _leaf(value)
     return _written(plain(value), margin, plain)
 

@@ -209,9 +209,8 @@ def _node(point: Point, question: Question, ways: list[Way], ids: Mapping[Questi
     return ClassifyNode(
         name=_title(point),
         description="Asked after: " + "; or ".join(", ".join(way) for way in ways) + "." if ways[0] else None,
-        task=(
-            f'"{point.meaning}" Which value of {point.name.lower()} fits this vulnerability best?\n{meanings}'
-        ),
+        # The question comes first: a card shows no more than its beginning.
+        task=f'Which value of {point.name.lower()} fits best?\n"{point.meaning}"\n{meanings}',
         answers=tuple(point.values),
         transitions=tuple(
             Transition(condition=branch, next_node_id=target)

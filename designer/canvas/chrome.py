@@ -3,9 +3,17 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QProgressBar,
+    QPushButton,
+    QSizePolicy,
+    QWidget,
+)
 
 from designer.canvas.style import Style, Type
 from designer.document.names import one_line
@@ -109,6 +117,40 @@ class Breadcrumb(QWidget):
                 return [(style.body, "…", style.secondary), *pieces]
             pieces[:0] = step
         return pieces
+
+
+class Progress(QFrame):
+    """What takes long, how far it is, and a way to call it off."""
+
+    stopped = Signal()
+    """The person does not want to wait."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("canvas.progress")
+        self._parent = parent
+        self.setAutoFillBackground(True)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 6, 6, 6)
+        self._words = QLabel(textFormat=Qt.TextFormat.PlainText)
+        self._bar = QProgressBar(maximum=100, textVisible=False)
+        self._bar.setFixedWidth(120)
+        button = QPushButton("Cancel")
+        button.setObjectName("canvas.progress.cancel")
+        button.clicked.connect(self.stopped)
+        for widget in (self._words, self._bar, button):
+            row.addWidget(widget)
+        self.hide()
+
+    def say(self, words: str, share: float) -> None:
+        """Show that so much of this, from 0 to 1, is done."""
+        self._words.setText(f"{words}: {round(share * 100)} %")
+        self._bar.setValue(round(share * 100))
+        self.setAccessibleName(self._words.text())
+        if self.isHidden():
+            self.adjustSize()
+            self.move((self._parent.width() - self.width()) // 2, 54)
+            self.show()
 
 
 class Hint(QWidget):

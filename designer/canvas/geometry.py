@@ -4,11 +4,14 @@ Pure: no Qt and no fonts. Widths of texts come from a small table of letters, so
 layout on every machine; painting elides what a wider font cannot hold.
 """
 
+import math
 import unicodedata
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import Final, Literal, NamedTuple, TypeAlias
 
+from designer.document.design import Direction
 from designer.document.names import node_title
 from engine import AnyNode, NodeId, TerminalNode
 
@@ -29,6 +32,10 @@ COLUMN: Final = CARD + 149
 
 _RUN: Final = 24.0  # a forward branch needs this much room to be drawn as one curve
 _CLEAR: Final = 22.0  # between a lane and the cards it passes
+_BESIDE: Final = 8.0  # a lane is never nearer to a card than this
+_ELBOW: Final = 120.0  # so far beside a card there is nothing a level line could cross
+_LEAST: Final = 12.0  # so far below a card runs the first of the lanes that fit between two rows
+_TRIES: Final = 60  # a lane that finds no free line within so many cards runs behind the next
 _CROWD: Final = 4  # more branches than this into one terminal and only near ones are drawn in full
 
 
@@ -58,12 +65,12 @@ class Rect(NamedTuple):
         return self.y + self.h
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(NamedTuple):
     """How one branch is drawn.
 
-    ``curve``: the four points of a cubic. ``lane``: corners of a line that runs outside the cards.
-    ``stub``: a short line to ``chip``, which holds the name of a target that is far away.
+    ``curve``: the four points of a cubic. ``lane``: corners of a line of level and upright pieces; a branch
+    back runs along one outside the cards. ``stub``: a short line to ``chip``, which holds the name of a
+    target that is far away.
     """
 
     kind: Literal["curve", "lane", "stub"]
@@ -71,22 +78,33 @@ class Route:
     chip: Rect | None = None
 
 
+CardsNear: TypeAlias = Callable[[Rect], Iterable[Rect]]
+"""The cards that have a point in common with a box."""
+
+
 def rows(node: AnyNode) -> tuple[str, ...]:
     """The branches a card shows: those its kind must have, then any others its transitions name."""
     return tuple(dict.fromkeys((*node.branches(), *(t.condition for t in node.transitions))))
 
 
-def card_size(node: AnyNode, node_id: NodeId = "") -> tuple[float, float]:
-    """Width and height of a node's card; the id matters for a terminal that nothing else names."""
+def card_size(
+    node: AnyNode, node_id: NodeId = "", branches: Collection[str] | None = None
+) -> tuple[float, float]:
+    """Width and height of a node's card; the id matters for a terminal that nothing else names.
+
+    ``branches`` are its rows, where they are known already.
+    """
     if isinstance(node, TerminalNode):
         return min(
             float(CARD), PILL_TEXT + 16 + _even(text_width(node_title(node_id, node), 13, bold=True))
         ), TITLE
-    return CARD, TITLE + BODY + ROW * len(rows(node))
+    return CARD, TITLE + BODY + ROW * len(rows(node) if branches is None else branches)
 
 
-def input_port(card: Rect) -> Point:
-    """Where branches arrive: left, in line with the title."""
+def input_port(card: Rect, direction: Direction = "right") -> Point:
+    """Where branches arrive: left, in line with the title; at the top of a tree that grows downwards."""
+    if direction == "down":
+        return Point(card.x + card.w / 2, card.y)
     return Point(card.x, card.y + TITLE / 2)
 
 
@@ -102,12 +120,23 @@ def row_middle(index: int) -> float:
     return TITLE + BODY + ROW * (index + 0.5)
 
 
-def is_far(source: Rect, target: Rect, incoming: int) -> bool:
+def is_crowded(incoming: int) -> int:
+    """How crowded a terminal is, in three steps; how its branches are drawn depends on nothing finer."""
+    return (incoming > 1) + (incoming > _CROWD)
+
+
+def is_far(source: Rect, target: Rect, incoming: int, direction: Direction = "right") -> bool:
     """Whether a branch to this terminal, which ``incoming`` branches share, is better drawn as a stub."""
-    reach = COLUMN if incoming > _CROWD else 1.5 * COLUMN
+    if incoming <= 1:
+        return False
+    if direction == "down":
+        source, target = _turned(source), _turned(target)
     across = target.x - source.right
+    if across < _RUN:
+        return True
     down = max(target.y - source.bottom, source.y - target.bottom)
-    return incoming > 1 and (across > reach or across < _RUN or down > reach)
+    reach = COLUMN if incoming > _CROWD else 1.5 * COLUMN
+    return across > reach or down > reach
 
 
 def is_forward(start: Point, end: Point) -> bool:
@@ -117,31 +146,61 @@ def is_forward(start: Point, end: Point) -> bool:
 
 def curve(start: Point, end: Point) -> Route:
     """A branch that goes on to the right."""
-    reach = max(_RUN, min((end.x - start.x) / 2, 160))
-    return Route("curve", (start, Point(start.x + reach, start.y), Point(end.x - reach, end.y), end))
+    (sx, sy), (ex, ey) = start, end
+    reach = max(_RUN, min((ex - sx) / 2, 160))
+    return Route("curve", (start, Point(sx + reach, sy), Point(ex - reach, ey), end))
 
 
-def lane(start: Point, end: Point, source: Rect, target: Rect, others: Iterable[Rect], slot: int) -> Route:
+def drop(start: Point, end: Point, slot: int) -> Route:
+    """A branch that goes on downwards: right, down, along above its target, and in from the top."""
+    shift = 7.0 * (slot % 6)
+    if 2 * _RUN <= end.x - start.x <= _ELBOW:
+        return Route("lane", (start, Point(end.x, start.y), end))
+    out, level = start.x + 16 + shift, end.y - 22 - shift
+    return Route("lane", (start, Point(out, start.y), Point(out, level), Point(end.x, level), end))
+
+
+def lane(start: Point, end: Point, source: Rect, target: Rect, cards: CardsNear, slot: int) -> Route:
     """A branch that goes back: right, along a free line between or below the cards, and in from the left.
 
-    ``slot`` keeps the lanes of different targets apart.
+    ``slot`` keeps lanes apart.
     """
-    shift = 8.0 * (slot % 6)
-    out, back = start.x + 18 + shift / 2, end.x - 20 - shift / 2
+    shift = 4.0 * (slot % 6)
+    out, back = start.x + 18 + shift, end.x - 20 - shift
+    left, right = min(out, back), max(out, back)
+
+    def in_way(level: float) -> list[Rect]:
+        strip = Rect(left - _BESIDE, level - _BESIDE, right - left + 2 * _BESIDE, 2 * _BESIDE)
+        return list(cards(strip))
+
     between = [
         (upper.bottom + lower.y) / 2
         for upper, lower in ((source, target), (target, source))
         if lower.y - upper.bottom >= 2 * _CLEAR
     ]
-    left, right = min(out, back), max(out, back)
-    cards = [card for card in others if card.x < right + 8 and card.x + card.w > left - 8]
-    level = next((y for y in between if not _in_way(cards, y)), None)
+    level = next((y for y in between if not in_way(y)), None)
     if level is None:
-        level = max(source.bottom, target.bottom) + _CLEAR + shift
-        while hit := _in_way(cards, level):
-            level = max(card.bottom for card in hit) + _CLEAR + shift
+        level = max(source.bottom, target.bottom) + _LEAST + shift
+        for _ in range(_TRIES):
+            if not (hit := in_way(level)):
+                break
+            level = max(card.bottom for card in hit) + _LEAST + shift
     corners = (Point(out, start.y), Point(out, level), Point(back, level), Point(back, end.y))
     return Route("lane", (start, *corners, end))
+
+
+def rise(start: Point, end: Point, source: Rect, target: Rect, cards: CardsNear, slot: int) -> Route:
+    """A branch that goes back up: right to a free upright line, along it, and in from the top."""
+    shift = 4.0 * (slot % 6)
+    back = end.y - 20 - shift
+    top, bottom = min(back, start.y), max(back, start.y)
+    level = max(source.right, target.right) + _CLEAR + shift
+    for _ in range(_TRIES):
+        hit = list(cards(Rect(level - _BESIDE, top - _BESIDE, 2 * _BESIDE, bottom - top + 2 * _BESIDE)))
+        if not hit:
+            break
+        level = max(card.right for card in hit) + _CLEAR + shift
+    return Route("lane", (start, Point(level, start.y), Point(level, back), Point(end.x, back), end))
 
 
 def stub(start: Point, name: str) -> Route:
@@ -151,16 +210,40 @@ def stub(start: Point, name: str) -> Route:
     return Route("stub", (Point(start.x + 5, start.y), end), Rect(end.x, end.y - CHIP / 2, width, CHIP))
 
 
+def bounds(route: Route) -> Rect:
+    """The smallest box around a route."""
+    kind, points, chip = route
+    if kind == "curve":  # it lies between its ends
+        (left, start), (right, end) = points[0], points[-1]
+        return Rect(left, min(start, end), right - left, abs(end - start))
+    xs, ys = zip(*points, strict=True)
+    left, top, right, bottom = min(xs), min(ys), max(xs), max(ys)
+    if chip:
+        top, right, bottom = min(top, chip.y), max(right, chip.right), max(bottom, chip.bottom)
+    return Rect(left, top, right - left, bottom - top)
+
+
+def distance(route: Route, x: float, y: float) -> float:
+    """How far a place is from the line of a route, in scene units; nothing on its chip."""
+    chip = route.chip
+    if chip and chip.x <= x <= chip.right and chip.y <= y <= chip.bottom:
+        return 0.0
+    points = _samples(route.points) if route.kind == "curve" else route.points
+    return min(_apart(a, b, x, y) for a, b in pairwise(points))
+
+
 def snapped(value: float) -> float:
     """The nearest line of the grid."""
     return float(round(value / GRID) * GRID)
 
 
+@lru_cache(maxsize=4096)
 def text_width(text: str, pixels: float, *, bold: bool = False) -> float:
     """About how wide a text is in a font of this height, between the narrow and the wide usual fonts."""
     return sum(map(_letter_width, text)) * pixels * (1.06 if bold else 1.0)
 
 
+@lru_cache(maxsize=4096)
 def _letter_width(letter: str) -> float:
     if unicodedata.combining(letter):
         return 0.0
@@ -179,5 +262,25 @@ def _even(width: float) -> float:
     return 2.0 * round(width / 2 + 0.5)
 
 
-def _in_way(cards: Sequence[Rect], y: float) -> list[Rect]:
-    return [card for card in cards if card.y - 8 < y < card.bottom + 8]
+def _turned(card: Rect) -> Rect:
+    return Rect(card.y, card.x, card.h, card.w)
+
+
+def _samples(points: Sequence[Point]) -> list[Point]:
+    """Points along a cubic, close enough to each other for a straight line between them."""
+    (ax, ay), (bx, by), (cx, cy), (dx, dy) = points
+    found = []
+    for step in range(25):
+        t = step / 24
+        s = 1 - t
+        a, b, c, d = s * s * s, 3 * s * s * t, 3 * s * t * t, t * t * t
+        found.append(Point(a * ax + b * bx + c * cx + d * dx, a * ay + b * by + c * cy + d * dy))
+    return found
+
+
+def _apart(a: Point, b: Point, x: float, y: float) -> float:
+    """How far a place is from the piece of a line between two points."""
+    dx, dy = b.x - a.x, b.y - a.y
+    length = dx * dx + dy * dy
+    share = 0.0 if not length else min(1.0, max(0.0, ((x - a.x) * dx + (y - a.y) * dy) / length))
+    return math.hypot(a.x + share * dx - x, a.y + share * dy - y)

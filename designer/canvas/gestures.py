@@ -1,19 +1,24 @@
-"""What the pointer does between press and release, one class a gesture: move, connect, band, pan.
+"""What the pointer does between press and release, one class a gesture: move, size, connect, band, pan.
 
 A gesture looks at the scene and asks for changes through the functions it is given; it makes none itself.
 """
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, TypeAlias
+from dataclasses import replace
+from functools import cache, partial
+from typing import Final, NamedTuple, TypeAlias
 
 from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import QPainter, QPen
 
 from designer.canvas.geometry import TITLE, Point, curve, output_port, snapped
 from designer.canvas.items import painter_path
+from designer.canvas.notes import LEAST_HEIGHT, LEAST_WIDTH
 from designer.canvas.scene import Scene
-from designer.document.draft import Place
+from designer.document.draft import Note, Place
 from engine import NodeId
+
+_NEAR: Final = 30.0  # a line let go this near to where it began is called off
 
 MayConnect: TypeAlias = Callable[[NodeId, str, NodeId], str | None]
 """Why a branch of a node may not lead to another node, in plain words; None when it may."""
@@ -72,7 +77,7 @@ class Move(Gesture):
         click: Callable[[], None],
     ) -> None:
         ids = scene.selection if grabbed in scene.selection else {grabbed}
-        self._places = {i: scene.node_items[i].place for i in ids}
+        self._places = {i: scene.card(i).place for i in ids}
         self._scene, self._grabbed, self._start = scene, self._places[grabbed], start.scene
         self._ask, self._click = ask, click
 
@@ -89,14 +94,60 @@ class Move(Gesture):
         self._ask_for(self._places)
 
     def _ask_for(self, places: Mapping[NodeId, Place]) -> None:
-        cards = self._scene.node_items
+        cards = self._scene.cards
         wanted = {i: place for i, place in places.items() if i in cards and cards[i].place != place}
         if wanted:
             self._ask(wanted)
 
 
+class ShapeNote(Gesture):
+    """Move a note, or size it by its corner; a frame that moves takes along what lies in it."""
+
+    def __init__(
+        self,
+        scene: Scene,
+        name: str,
+        start: Pointer,
+        ask: Callable[[Mapping[str, Note], Mapping[NodeId, Place]], None],
+        *,
+        sizes: bool,
+    ) -> None:
+        nodes, notes = (set[NodeId](), set[str]()) if sizes else scene.within(name)
+        self._places = {i: scene.card(i).place for i in nodes}
+        self._notes = {i: scene.note_items[i].note for i in (name, *notes)}
+        self._scene, self._name, self._start, self._ask, self._sizes = scene, name, start.scene, ask, sizes
+        self._asked = self._notes
+
+    def move(self, at: Pointer) -> None:
+        way, note = at.scene - self._start, self._notes[self._name]
+        if self._sizes:
+            width = max(snapped(note.width + way.x()), LEAST_WIDTH)
+            height = max(snapped(note.height + way.y()), LEAST_HEIGHT)
+            self._ask_for({self._name: replace(note, width=width, height=height)}, {})
+            return
+        dx, dy = (
+            snapped(note.place.x + way.x()) - note.place.x,
+            snapped(note.place.y + way.y()) - note.place.y,
+        )
+        self._ask_for(
+            {i: replace(n, place=Place(n.place.x + dx, n.place.y + dy)) for i, n in self._notes.items()},
+            {i: Place(place.x + dx, place.y + dy) for i, place in self._places.items()},
+        )
+
+    def cancel(self) -> None:
+        self._ask_for(self._notes, self._places)
+
+    def _ask_for(self, notes: Mapping[str, Note], places: Mapping[NodeId, Place]) -> None:
+        if notes != self._asked:
+            self._asked = dict(notes)
+            self._ask(notes, places)
+
+
 class Connect(Gesture):
-    """Draw a line from a branch port to the node it shall lead to."""
+    """Draw a line from a branch port to the node it shall lead to, or to free ground for a new one.
+
+    ``click`` is what letting go at once means.
+    """
 
     def __init__(
         self,
@@ -106,13 +157,17 @@ class Connect(Gesture):
         may_connect: MayConnect,
         say: Callable[[str], None],
         ask: Callable[[NodeId], None],
+        ask_new: Callable[[Pointer], None],
+        click: Callable[[], None] = lambda: None,
     ) -> None:
         self._scene, self._source, self._say, self._ask = scene, source, say, ask
-        card = scene.node_items[source]
+        self._ask_new, self._click = ask_new, click
+        card = scene.card(source)
         self._start = output_port(card.card, card.node, branch)
         self._end = QPointF(*self._start)
         self._hot: NodeId | None = None
-        self._reasons = {i: may_connect(source, branch, i) for i in scene.node_items}
+        self._free = False
+        self._reason = cache(partial(may_connect, source, branch))
         self._hint()
 
     def move(self, at: Pointer) -> None:
@@ -121,25 +176,28 @@ class Connect(Gesture):
         # Coming back to where the line began calls it off; a loop is made on the card's title.
         own = card is not None and card.node_id == self._source and at.scene.y() > card.card.y + TITLE
         hot = card.node_id if card and not own else None
+        self._free = card is None and (at.scene - QPointF(*self._start)).manhattanLength() > _NEAR
         if hot != self._hot:
             self._hot = hot
             self._hint()
-            self._say((hot and self._reasons.get(hot)) or "")
+            self._say((hot and self._reason(hot)) or "")
 
     def drop(self, at: Pointer) -> None:
         self.move(at)
         hot = self._hot
         self.cancel()
-        if hot is not None and self._reasons.get(hot, "") is None:
+        if hot is not None and self._reason(hot) is None:
             self._ask(hot)
+        elif self._free:
+            self._ask_new(at)
 
     def click(self) -> None:
         self.cancel()
+        self._click()
 
     def cancel(self) -> None:
         self._say("")
-        for card in self._scene.node_items.values():
-            card.hold("")
+        self._scene.hold()
 
     def bounds(self) -> QRectF:
         ends = QRectF(QPointF(*self._start), self._end).normalized()
@@ -156,9 +214,9 @@ class Connect(Gesture):
         painter.drawEllipse(self._end, 3.5, 3.5)
 
     def _hint(self) -> None:
-        for node_id, card in self._scene.node_items.items():
-            refused = self._reasons.get(node_id, "") is not None
-            card.hold("refused" if refused else "target" if node_id == self._hot else "")
+        self._scene.hold(
+            lambda i: "refused" if self._reason(i) is not None else "target" if i == self._hot else ""
+        )
 
 
 class Band(Gesture):
@@ -180,7 +238,7 @@ class Band(Gesture):
     def move(self, at: Pointer) -> None:
         self._end = at.scene
         band = QRectF(self._start, self._end).normalized()
-        touched = frozenset(i for i, c in self._scene.node_items.items() if band.intersects(QRectF(*c.card)))
+        touched = self._scene.touching(band)
         self._select(self._base ^ touched if self._toggles else self._base | touched)
 
     def click(self) -> None:

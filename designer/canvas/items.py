@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QPainter, QPainterPath, QPainterPathStroker, QPen
+from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen
 from PySide6.QtWidgets import QGraphicsItem, QStyleOptionGraphicsItem, QWidget
 
+from designer.canvas.chart import Branch, Card
 from designer.canvas.geometry import (
     BODY,
     CARD,
@@ -21,14 +22,13 @@ from designer.canvas.geometry import (
     TITLE,
     Rect,
     Route,
-    card_size,
+    input_port,
     row_middle,
-    rows,
 )
-from designer.canvas.overlay import EdgeKey
+from designer.canvas.overlay import worst
 from designer.canvas.style import Style
-from designer.document.draft import Place
-from designer.document.names import kind_name, node_title, one_line
+from designer.document.design import Direction
+from designer.document.names import kind_name, one_line
 from designer.theme import CARD_RADIUS
 from engine import (
     UNKNOWN,
@@ -49,9 +49,7 @@ Hint: TypeAlias = Literal["", "target", "refused"]
 _MARGIN: Final = 14.0  # halo, selection ring, badge and ports reach this far out of a card
 _EDGE: Final = 14.0  # from a card's side to what is written on it
 _LEAD: Final = 26.0  # the short line in front of a card that starts the tree or is reached by stubs
-_FAR: Final = 0.38  # below this zoom nothing can be read: no texts
 _PORT: Final = 4.25
-_PORT_HIT: Final = 10.0
 _CORNER: Final = 10.0
 
 
@@ -61,6 +59,7 @@ class Marks:
 
     selected: bool = False
     start: bool = False
+    pinned: bool = False
     state: RunState = ""
     visits: int = 0
     taken: frozenset[str] = frozenset()
@@ -78,8 +77,7 @@ class Marks:
     @property
     def severity(self) -> Literal["", "error", "warning", "info"]:
         """That of the worst problem."""
-        found = {problem.severity for problem in self.problems}
-        return "error" if "error" in found else "warning" if "warning" in found else "info" if found else ""
+        return worst(self.problems) or ""
 
     @property
     def words(self) -> str:
@@ -105,25 +103,22 @@ class _Chip(NamedTuple):
 class NodeItem(QGraphicsItem):
     """The card of a node, or the pill of a terminal."""
 
-    def __init__(self, node_id: NodeId, style: Style) -> None:
+    def __init__(self, card: Card, direction: Direction, marks: Marks, style: Style) -> None:
         super().__init__()
-        self.node_id = node_id
-        self.marks = Marks()
+        self.node_id = card.node_id
+        self.marks = marks
         self.hint: Hint = ""
         self._style = style
-        self._lines: tuple[str, ...] = ()
-        self._chips: list[_Chip] = []
-        self._rows: list[tuple[str, str, float]] = []
+        self._show(card, direction)
         self.setZValue(2)
 
-    def put(self, node: AnyNode, place: Place) -> None:
-        """Show this node at this place."""
+    def put(self, card: Card, direction: Direction) -> None:
+        """Show this card at its place; a tree that grows downwards enters it at the top."""
+        if card.node is self.node and direction == self._direction:
+            self._stand(card)
+            return
         self.prepareGeometryChange()
-        self.node, self.place = node, place
-        self.size = card_size(node, self.node_id)
-        self.card = Rect(place.x, place.y, *self.size)
-        self.setPos(place.x, place.y)
-        self._lay_out()
+        self._show(card, direction)
         self.update()
 
     def mark(self, marks: Marks) -> None:
@@ -147,15 +142,6 @@ class NodeItem(QGraphicsItem):
             self.setOpacity(0.35 if hint == "refused" else 1.0)
             self.update()
 
-    def branch_at(self, pos: QPointF, slack: float = 0.0) -> str | None:
-        """The branch whose port is at this place of the item, if any."""
-        if isinstance(self.node, TerminalNode) or abs(pos.x() - CARD) > _PORT_HIT + slack:
-            return None
-        for index, branch in enumerate(rows(self.node)):
-            if abs(pos.y() - row_middle(index)) <= min(_PORT_HIT + slack, ROW / 2):
-                return branch
-        return None
-
     def tip(self, pos: QPointF) -> str:
         """What a card cannot show in full at this place of the item, as plain text."""
         if self.marks.problems and self._badge().contains(pos):
@@ -170,7 +156,7 @@ class NodeItem(QGraphicsItem):
         if pos.y() < top:
             return "\n".join(_facts(self.node))
         index = int((pos.y() - top) // ROW)
-        branches = rows(self.node)
+        branches = self.card.rows
         if index >= len(branches):
             return ""
         branch = branches[index]
@@ -180,12 +166,24 @@ class NodeItem(QGraphicsItem):
             lines.append(f"Probability {self.marks.probabilities[branch]:.2f}")
         return "\n".join(lines)
 
+    def _show(self, card: Card, direction: Direction) -> None:
+        self._stand(card)
+        self.node: AnyNode = card.node
+        self.size = (card.card.w, card.card.h)
+        self._direction: Direction = direction
+        self._lay_out()
+
+    def _stand(self, card: Card) -> None:
+        self.card = card
+        self.setPos(card.card.x, card.card.y)
+
     def _lay_out(self) -> None:
         """Break and cut all texts once, so that painting only paints."""
         style, width = self._style, self.size[0]
-        self.headline = node_title(self.node_id, self.node)
+        self.headline = self.card.headline
         words = self.marks.words.removeprefix("✓ ")
         self._mark_width = style.small_strong.width(words) + 14 if words else 0.0
+        self._inlet = QPointF(*input_port(Rect(0, 0, *self.size), self._direction))
         self._pill = isinstance(self.node, TerminalNode)
         self._lead = ""
         if self.marks.start:
@@ -193,13 +191,17 @@ class NodeItem(QGraphicsItem):
         elif not self.marks.near and self.marks.far:
             self._lead = str(self.marks.far)
         self._lead_width = style.small.width(self._lead) + 18 if self._lead else 0.0
+        lead = self._lead_width + _LEAD if self._lead else 0.0
+        trail = self._mark_width if self._pill else 0.0
+        self._bounds = QRectF(0, 0, *self.size).adjusted(-_MARGIN - lead, -_MARGIN, _MARGIN + trail, _MARGIN)
+        self._lines: tuple[str, ...] = ()
+        self._chips: list[_Chip] = []
+        self._rows: list[tuple[str, str, float]] = []
         if self._pill:
             self._title = style.title.elided(self.headline, width - PILL_TEXT - 8)
-            self._rows = []
             return
         room = width - 38 - _EDGE - (self._mark_width + 8 if words else 0)
         self._title = style.title.elided(self.headline, room)
-        self._lines, self._chips = (), []
         facts = _facts(self.node)
         if isinstance(self.node, ClassifyNode) or not facts:
             text = one_line(facts[0]) if facts else _MISSING[type(self.node)]
@@ -207,8 +209,7 @@ class NodeItem(QGraphicsItem):
         else:
             self._chips = self._flow(facts)
         room = 96.0 if self.marks.probabilities else width - 2 * _EDGE - 4
-        self._rows = []
-        for branch in rows(self.node):
+        for branch in self.card.rows:
             face = style.strong if branch in self.marks.taken else style.body
             text = face.elided(one_line(branch), room) or "(blank)"
             self._rows.append((branch, text, face.width(text)))
@@ -248,9 +249,7 @@ class NodeItem(QGraphicsItem):
     # -- painting
 
     def boundingRect(self) -> QRectF:
-        lead = self._lead_width + _LEAD if self._lead else 0.0
-        trail = self._mark_width if self._pill else 0.0
-        return QRectF(0, 0, *self.size).adjusted(-_MARGIN - lead, -_MARGIN, _MARGIN + trail, _MARGIN)
+        return self._bounds
 
     def shape(self) -> QPainterPath:
         path = QPainterPath()
@@ -260,9 +259,6 @@ class NodeItem(QGraphicsItem):
     def paint(
         self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None
     ) -> None:
-        if QStyleOptionGraphicsItem.levelOfDetailFromTransform(painter.worldTransform()) < _FAR:
-            self._paint_far(painter)
-            return
         self._paint_ground(painter)
         self._paint_lead(painter)
         if self._pill:
@@ -272,42 +268,28 @@ class NodeItem(QGraphicsItem):
             self._paint_body(painter)
             self._paint_rows(painter)
         self._paint_mark(painter)
+        if self.marks.pinned:
+            style, ink = self._style, self._style.secondary
+            painter.setPen(QPen(style.line, 1))
+            painter.setBrush(style.card)
+            painter.drawEllipse(QPointF(2, 0), 9, 9)
+            style.icon("pin", ink).render(painter, QRectF(-4, -6, 12, 12))
         if self.marks.problems:
             self._paint_badge(painter)
-
-    def _paint_far(self, painter: QPainter) -> None:
-        """From afar: a block, its kind, and where its texts are."""
-        style, marks = self._style, self.marks
-        self._paint_ground(painter, far=True)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(style.verdict(marks.rank) if self._pill else style.kind(self.node))
-        if self._pill:
-            painter.drawEllipse(QPointF(18, TITLE / 2), 8, 8)
-        else:
-            painter.drawRoundedRect(QRectF(10, 7, 20, 20), 4, 4)
-            painter.setBrush(style.line)
-            painter.drawRect(QRectF(_EDGE, TITLE + 16, CARD - 70, 7))
-            for index in range(len(self._rows)):
-                painter.drawRect(QRectF(CARD - 80, row_middle(index) - 3, 62, 7))
-        painter.setBrush(style.secondary)
-        painter.drawRect(QRectF(PILL_TEXT + 4, TITLE / 2 - 4, min(self.size[0] - PILL_TEXT - 20, 100), 8))
-        if marks.severity:
-            painter.setBrush(style.severity(marks.severity))
-            painter.drawEllipse(QPointF(self.size[0] - 4, 2), 14, 14)
 
     def _paint_lead(self, painter: QPainter) -> None:
         """In front of the input: that the tree starts here, or how many branches come from afar."""
         style, marks = self._style, self.marks
         if not self._lead:
             if not marks.near and not self._pill:
-                _ring(painter, QPointF(0, TITLE / 2), style.branch, style.card)
+                _ring(painter, self._inlet, style.branch, style.card)
             return
         middle = TITLE / 2
         colour = style.accent if marks.start and marks.visits else style.branch
         chip = QRectF(-_LEAD - self._lead_width, middle - CHIP / 2, self._lead_width, CHIP)
         painter.setPen(QPen(colour, 1.5))
         painter.drawLine(QLineF(-_LEAD, middle, -1, middle))
-        _arrow(painter, QPointF(-1, middle))
+        _arrow(painter, QPointF(0.5, middle))
         _chip(
             painter,
             style,
@@ -319,7 +301,7 @@ class NodeItem(QGraphicsItem):
             style.line,
         )
 
-    def _paint_ground(self, painter: QPainter, *, far: bool = False) -> None:
+    def _paint_ground(self, painter: QPainter) -> None:
         style, marks, card = self._style, self.marks, QRectF(0, 0, *self.size)
         radius = TITLE / 2 if self._pill else CARD_RADIUS
         around = card.adjusted(-5, -5, 5, 5)
@@ -328,7 +310,7 @@ class NodeItem(QGraphicsItem):
             painter.setBrush(style.halo)
             painter.drawRoundedRect(around, radius + 5, radius + 5)
         if marks.selected:
-            painter.setPen(QPen(style.accent, 4 if far else 2))
+            painter.setPen(QPen(style.accent, 2))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(around, radius + 5, radius + 5)
         if marks.state or self.hint == "target":
@@ -341,8 +323,6 @@ class NodeItem(QGraphicsItem):
             rim = QPen(style.bad, 1.25)
         else:
             rim = QPen(style.line, 1)
-        if far:
-            rim.setWidthF(3 if marks.state or marks.visits else 2)
         painter.setBrush(style.card)
         painter.setPen(rim)
         painter.drawRoundedRect(card, radius, radius)
@@ -437,23 +417,17 @@ class NodeItem(QGraphicsItem):
 class EdgeItem(QGraphicsItem):
     """One branch: a curve, a lane outside the cards, or a stub with the name of its far end."""
 
-    def __init__(self, key: EdgeKey, style: Style) -> None:
+    def __init__(self, branch: Branch, style: Style) -> None:
         super().__init__()
-        self.key = key
-        self.target, self.name, self.route, self.lost = "", "", Route("curve", ()), False
+        self.key = branch.key
         self.taken, self.last, self.lit = False, False, False
         self._style = style
-        self._path = QPainterPath()
+        self._show(branch)
 
-    def put(self, target: NodeId, name: str, route: Route, *, lost: bool) -> None:
-        """Lead to this node, called ``name``, along this route; ``lost`` when there is no such node."""
-        if (target, name, route, lost) == (self.target, self.name, self.route, self.lost):
-            return
+    def put(self, branch: Branch) -> None:
+        """Draw the branch this way."""
         self.prepareGeometryChange()
-        self.target, self.name, self.route, self.lost = target, name, route, lost
-        self._path = painter_path(route)
-        self._lay_out()
-        self._rise()
+        self._show(branch)
         self.update()
 
     def mark(self, *, taken: bool, last: bool) -> None:
@@ -475,63 +449,50 @@ class EdgeItem(QGraphicsItem):
         self._lay_out()
         self.update()
 
-    def has_name_at(self, pos: QPointF) -> bool:
-        """Whether the chip with the name of the far end is at this place of the scene."""
-        return self.route.chip is not None and QRectF(*self.route.chip).contains(pos)
-
-    def tip(self) -> str:
-        """Where the branch comes from and leads, as plain text."""
-        end = f"{self.name} (there is no such node)" if self.lost else self.name
-        return f"{self.key[1]} → {end}"
+    def _show(self, branch: Branch) -> None:
+        self.branch = branch
+        self._path = painter_path(branch.route)
+        self._bounds = QRectF(*branch.box).adjusted(-6, -6, 6, 6)
+        self._lay_out()
+        self._rise()
 
     def _rise(self) -> None:
         # A name is worth more than the rim of a card that stands too near.
-        self.setZValue(3.0 if self.route.chip else 0.5 if self.taken else 0.0)
+        self.setZValue(3.0 if self.branch.route.chip else 0.5 if self.taken else 0.0)
 
     def _lay_out(self) -> None:
-        chip = self.route.chip
-        self._name = self._style.small.elided(self.name, chip.w - 12) if chip else ""
+        chip = self.branch.route.chip
+        self._name = self._style.small.elided(self.branch.name, chip.w - 12) if chip else ""
 
     def boundingRect(self) -> QRectF:
-        bounds = self._path.boundingRect()
-        if self.route.chip:
-            bounds = bounds.united(QRectF(*self.route.chip))
-        return bounds.adjusted(-6, -6, 6, 6)
-
-    def shape(self) -> QPainterPath:
-        stroker = QPainterPathStroker()
-        stroker.setWidth(10)
-        shape = stroker.createStroke(self._path)
-        if self.route.chip:
-            shape.addRect(QRectF(*self.route.chip))
-        return shape
+        return self._bounds
 
     def paint(
         self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None
     ) -> None:
         style = self._style
         colour, width = style.branch, 1.5
-        if self.lost:
+        if self.branch.lost:
             colour = style.bad
         if self.lit:
             colour, width = style.accent, 2.0
         if self.taken:
             colour, width = (style.accent, 3.5) if self.last else (style.passed, 3.0)
-        far = QStyleOptionGraphicsItem.levelOfDetailFromTransform(painter.worldTransform()) < _FAR
-        pen = QPen(colour, width * (1.6 if far else 1.0))
+        pen = QPen(colour, width)
         pen.setCapStyle(Qt.PenCapStyle.RoundCap)
         pen.setJoinStyle(Qt.PenJoinStyle.RoundJoin)
         painter.setPen(pen)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawPath(self._path)
-        if self.route.chip:
+        if self.branch.route.chip:
             on = self.lit or self.taken
-            ink = style.bad if self.lost else style.accent if on else style.secondary
-            rim = colour if on or self.lost else style.line
-            chip = QRectF(*self.route.chip)
-            _chip(painter, style, chip, "" if far else self._name, CHIP / 2, ink, style.card, rim)
-        elif not far:
-            _arrow(painter, QPointF(*self.route.points[-1]) - QPointF(1.5, 0))
+            ink = style.bad if self.branch.lost else style.accent if on else style.secondary
+            rim = colour if on or self.branch.lost else style.line
+            chip = QRectF(*self.branch.route.chip)
+            _chip(painter, style, chip, self._name, CHIP / 2, ink, style.card, rim)
+        else:
+            before, end = (QPointF(*point) for point in self.branch.route.points[-2:])
+            _arrow(painter, end, down=before.x() == end.x())
 
 
 def _chip_y(line: int) -> float:
@@ -581,8 +542,10 @@ def _towards(corner: QPointF, other: QPointF) -> QPointF:
     return line.pointAt(min(_CORNER, length / 2) / length) if length else corner
 
 
-def _arrow(painter: QPainter, tip: QPointF) -> None:
-    painter.drawPolyline([tip - QPointF(5.5, 4), tip, tip - QPointF(5.5, -4)])
+def _arrow(painter: QPainter, end: QPointF, *, down: bool = False) -> None:
+    back, tip = (QPointF(4, 5.5), end - QPointF(0, 1.5)) if down else (QPointF(5.5, 4), end - QPointF(1.5, 0))
+    side = QPointF(8, 0) if down else QPointF(0, 8)
+    painter.drawPolyline([tip - back, tip, tip - back + side])
 
 
 def _ring(painter: QPainter, at: QPointF, colour: QColor, ground: QColor, *, filled: bool = False) -> None:

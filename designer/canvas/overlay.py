@@ -2,12 +2,14 @@
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
-from engine import NodeId, Problem, Trail
+from engine import NodeId, Problem, Severity, Trail
 
 EdgeKey: TypeAlias = tuple[NodeId, str]
 """A branch: the node it leaves and its label."""
+
+_SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "info")
 
 _Key = TypeVar("_Key", bound=Hashable)
 
@@ -50,6 +52,12 @@ def moment(trail: Trail, at: NodeId | None, *, paused: bool) -> Overlay:
             if c.probabilities and c.node in nodes
         },
     )
+
+
+def worst(problems: Iterable[Problem]) -> Severity | None:
+    """The severity of the worst of these problems; None for no problems."""
+    found = {problem.severity for problem in problems}
+    return next((severity for severity in _SEVERITIES if severity in found), None)
 
 
 def changed_nodes(before: Overlay, after: Overlay) -> set[NodeId]:

@@ -1,41 +1,48 @@
-"""Exactly the draft, as items: :meth:`Scene.show` is the only code that adds, moves or removes any."""
+"""Exactly the draft, as items: :meth:`Scene.show` is the only code that adds, moves or removes any.
 
-from collections.abc import Iterable, Mapping, Sequence
+Items exist only for what can be read on the screen (see :meth:`Scene.look_at`); the rest of a large tree is
+painted by its overview. Where things are, and what is at a place, the chart tells for the whole tree.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from PySide6.QtCore import QPointF, QRectF, Signal
-from PySide6.QtWidgets import QGraphicsScene
+from PySide6.QtCore import QPointF, QRectF, QTimer, Signal
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import QGraphicsItem, QGraphicsScene
 
-from designer.canvas.geometry import (
-    Rect,
-    Route,
-    curve,
-    input_port,
-    is_far,
-    is_forward,
-    lane,
-    output_port,
-    rows,
-    stub,
-)
-from designer.canvas.items import EdgeItem, Marks, NodeItem
+from designer.canvas import chart
+from designer.canvas.chart import Branch, Card, Chart
+from designer.canvas.geometry import Rect
+from designer.canvas.items import EdgeItem, Hint, Marks, NodeItem
+from designer.canvas.notes import NoteItem
 from designer.canvas.overlay import EdgeKey, Overlay, changed_edges, changed_nodes
+from designer.canvas.overview import READABLE, Overview
 from designer.canvas.style import Style
-from designer.document.draft import Draft, Place
-from designer.document.names import one_line
+from designer.document import design
+from designer.document.cells import Cell
+from designer.document.draft import Draft
 from designer.theme import Tokens
 from engine import NodeId, TerminalNode, Tree
 
-_NOWHERE: Final = Place(0, 0)
+_FEW: Final = 150  # nodes; so small a tree has all its items wherever one looks
+_STEP: Final = 24  # cards made at a time: a frame's worth
+_AHEAD: Final = 0.25  # of the view, on each side, has its items before it is seen
+_BEHIND: Final = 1.0  # and so much keeps them
 
 
 class Spot(NamedTuple):
-    """What is at a place of the scene: a node (and the branch whose port it is), or a branch, or nothing."""
+    """What is at a place of the scene: a node (and the branch of a port), a branch, a note, or nothing."""
 
-    node: NodeItem | None = None
+    node: Card | None = None
     branch: str | None = None
-    edge: EdgeItem | None = None
+    edge: Branch | None = None
+    note: NoteItem | None = None
+
+
+def _no_hint(_: NodeId) -> Hint:
+    return ""
 
 
 class Scene(QGraphicsScene):
@@ -50,200 +57,111 @@ class Scene(QGraphicsScene):
         self.draft = Draft(Tree())
         self.overlay = Overlay()
         self.selection: frozenset[NodeId] = frozenset()
+        self.overview = Overview(Chart(), self.look)
+        self._chart = self.overview.chart
         self._cards: dict[NodeId, NodeItem] = {}
         self._branches: dict[EdgeKey, EdgeItem] = {}
-        self._links: dict[NodeId, Mapping[str, NodeId]] = {}
-        self._incoming: dict[NodeId, set[EdgeKey]] = {}
-        self._lanes: set[EdgeKey] = set()
+        self._notes: dict[str, NoteItem] = {}
         self._verdicts: dict[str, int] = {}
+        self._pinned: frozenset[NodeId] = frozenset()
         self._lit: frozenset[EdgeKey] = frozenset()
+        self._hint_of: Callable[[NodeId], Hint] = _no_hint
+        self._area: QRectF | None = None
+        self._zoom = 1.0
+        self._live: set[Cell] = set()
+        self._growing: list[Cell] = []
+        self._grow_soon = QTimer(self, interval=0, singleShot=True)
+        self._grow_soon.timeout.connect(self._grow)
+
+    # -- what there is
+
+    @property
+    def cards(self) -> Mapping[NodeId, Card]:
+        """The card of every node of the tree, on the screen or not."""
+        return self._chart.cards
+
+    @property
+    def branches(self) -> Mapping[EdgeKey, Branch]:
+        """Every branch that leads somewhere, on the screen or not."""
+        return self._chart.branches
 
     @property
     def node_items(self) -> Mapping[NodeId, NodeItem]:
-        """The card of every node."""
+        """The items of the nodes in view; :attr:`cards` knows all nodes."""
         return MappingProxyType(self._cards)
 
     @property
     def edge_items(self) -> Mapping[EdgeKey, EdgeItem]:
-        """The line of every branch that leads somewhere."""
+        """The items of the branches in view; :attr:`branches` knows all that lead somewhere."""
         return MappingProxyType(self._branches)
 
-    def show(
-        self, draft: Draft, overlay: Overlay | None = None, selection: frozenset[NodeId] = frozenset()
-    ) -> None:
-        """Be a picture of exactly this. What is the same object as before is not touched."""
-        before, self.draft = self.draft, draft
-        old_overlay, self.overlay = self.overlay, overlay or Overlay()
-        old_selection, self.selection = self.selection, selection
-        changed = self._show_cards(draft)
-        edges, ends = self._show_branches(draft, changed)
-        touched = changed | ends | changed_nodes(old_overlay, self.overlay) | (old_selection ^ selection)
-        if before.tree.start_node_id != draft.tree.start_node_id:
-            touched |= {before.tree.start_node_id, draft.tree.start_node_id}
-        if changed:
-            touched |= self._rank_verdicts(draft.tree)
-        for node_id in touched & self._cards.keys():
-            self._cards[node_id].mark(self._marks(node_id))
-        for key in (edges | changed_edges(old_overlay, self.overlay)) & self._branches.keys():
-            self._branches[key].mark(taken=key in self.overlay.taken, last=key == self.overlay.last_taken)
-        self.shown.emit()
+    @property
+    def note_items(self) -> Mapping[str, NoteItem]:
+        """The paper of every note, and the box of every frame."""
+        return MappingProxyType(self._notes)
 
-    def restyle(self, tokens: Tokens) -> None:
-        """Paint everything in the colours of another theme."""
-        self.look = Style(tokens)
-        for card in self._cards.values():
-            card.restyle(self.look)
-        for branch in self._branches.values():
-            branch.restyle(self.look)
-        self.update()
-
-    def light(self, edges: Iterable[EdgeKey]) -> None:
-        """Light exactly these branches."""
-        lit = frozenset(edges)
-        for key in (lit ^ self._lit) & self._branches.keys():
-            self._branches[key].light(lit=key in lit)
-        self._lit = lit
+    def card(self, node_id: NodeId) -> Card:
+        """Where a node is and what it shows, on the screen or not."""
+        return self._chart.cards[node_id]
 
     def leading_to(self, node_id: NodeId) -> frozenset[EdgeKey]:
         """The branches that lead to this node."""
-        return frozenset(self._incoming.get(node_id, ()))
+        return frozenset(self._chart.incoming(node_id))
+
+    def touching(self, box: QRectF) -> frozenset[NodeId]:
+        """The nodes whose cards this box touches."""
+        return frozenset(self._chart.within(Rect(box.x(), box.y(), box.width(), box.height())))
+
+    def within(self, name: str) -> tuple[set[NodeId], set[str]]:
+        """The nodes and the notes that lie in a frame; a note holds nothing."""
+        frame = self._notes[name]
+        if frame.note.kind != "frame":
+            return set(), set()
+        nodes = {i for i in self.touching(frame.box) if frame.box.contains(QRectF(*self.card(i).card))}
+        notes = {i for i, note in self._notes.items() if note is not frame and frame.box.contains(note.box)}
+        return nodes, notes
 
     def spot(self, pos: QPointF, slack: float = 0.0) -> Spot:
         """What is at this place; ``slack`` widens ports and lines for a view that shows them small."""
-        reach = 10 + slack
-        found = self.items(QRectF(pos.x() - reach, pos.y() - reach, 2 * reach, 2 * reach))
-        edges = [item for item in found if isinstance(item, EdgeItem)]
-        cards = [item for item in found if isinstance(item, NodeItem)]
-        for edge in edges:
-            if edge.has_name_at(pos):
-                return Spot(edge=edge)
-        for card in cards:
-            if (branch := card.branch_at(pos - card.pos(), slack)) is not None:
-                return Spot(card, branch)
-        for card in cards:
-            if card.shape().contains(pos - card.pos()):
-                return Spot(card)
-        near = QRectF(pos.x() - slack, pos.y() - slack, 2 * slack + 0.1, 2 * slack + 0.1)
-        return Spot(edge=next((edge for edge in edges if edge.shape().intersects(near)), None))
+        found = self._chart.spot(pos.x(), pos.y(), slack)
+        if found != chart.Spot():
+            return Spot(*found)
+        notes = sorted(self._notes.values(), key=lambda note: -note.zValue())
+        return Spot(note=next((note for note in notes if note.part_at(pos, slack)), None))
+
+    def tip(self, pos: QPointF, slack: float = 0.0) -> str:
+        """What cannot be seen in full at this place, as plain text."""
+        spot = self.spot(pos, slack)
+        if spot.node:
+            item = self._cards.get(spot.node.node_id) or self._item(spot.node.node_id)
+            return item.tip(pos - item.pos())
+        if spot.edge:
+            name = self._chart.name(spot.edge.target)
+            return f"{spot.edge.key[1]} → {name}{' (there is no such node)' if spot.edge.lost else ''}"
+        return ""
 
     def contents(self, node_ids: Iterable[NodeId] | None = None) -> QRectF:
         """The box around these cards and what reaches out of them; around everything when none are named."""
-        if node_ids is None:
-            items = [*self._cards.values(), *self._branches.values()]
-        else:
-            items = [self._cards[node_id] for node_id in node_ids if node_id in self._cards]
-        box = QRectF()
-        for item in items:
-            box = box.united(item.sceneBoundingRect())
+        box = QRectF(*self._chart.contents(node_ids))
+        for note in self._notes.values() if node_ids is None else ():
+            box = box.united(note.box)
         return box
 
-    def _show_cards(self, draft: Draft) -> set[NodeId]:
-        """Make the cards fit the draft; the nodes that came, left, changed or moved."""
-        nodes, cards = draft.tree.nodes, self._cards
-        changed = set(cards.keys() - nodes.keys())
-        for node_id in changed:
-            self.removeItem(cards.pop(node_id))
-        for node_id, node in nodes.items():
-            place = draft.places.get(node_id, _NOWHERE)
-            card = cards.get(node_id)
-            if card is None:
-                card = cards[node_id] = NodeItem(node_id, self.look)
-                card.put(node, place)
-                self.addItem(card)
-            elif card.node is not node or card.place != place:
-                card.put(node, place)
-            else:
-                continue
-            changed.add(node_id)
-        return changed
-
-    def _show_branches(self, draft: Draft, changed: set[NodeId]) -> tuple[set[EdgeKey], set[NodeId]]:
-        """Make the lines fit the cards; the branches that may look different, and the nodes at their ends."""
-        if not changed:
-            return set(), set()
-        ends: set[NodeId] = set()
-        for node_id in changed:
-            ends |= self._link(node_id, draft)
-        # A branch follows both its ends, and how it is drawn depends on how many others lead to its target.
-        edges = {(source, branch) for source in changed for branch in self._links.get(source, ())}
-        edges.update(*(self._incoming.get(target, ()) for target in changed | ends))
-        crossing = {key for key in edges if self._goes_back(key)}
-        self._lanes = ((self._lanes - edges) | crossing) & self._branches.keys()
-        # Lanes keep clear of all cards, so they follow any change.
-        edges |= self._lanes
-        slots = {
-            target: slot for slot, target in enumerate(sorted({self._target(key) for key in self._lanes}))
-        }
-        others = [card.card for card in self._cards.values()]
-        for key in edges:
-            target = self._target(key)
-            self._branches[key].put(
-                target, self._name(target), self._route(key, slots, others), lost=target not in self._cards
-            )
-            ends |= {key[0], target}
-        self._lit &= self._branches.keys()
-        return edges, ends
-
-    def _link(self, node_id: NodeId, draft: Draft) -> set[NodeId]:
-        """Have exactly the branches that leave this node now; the targets that won or lost one."""
-        node = draft.tree.nodes.get(node_id)
-        old = self._links.pop(node_id, {})
-        new = {branch: target for branch, target in node.targets.items() if target} if node else {}
-        if new:
-            self._links[node_id] = new
-        moved = {branch for branch in old.keys() | new.keys() if old.get(branch) != new.get(branch)}
-        for branch in moved & old.keys():
-            self._incoming[old[branch]].discard((node_id, branch))
-        for branch in moved & new.keys():
-            self._incoming.setdefault(new[branch], set()).add((node_id, branch))
-        for branch in old.keys() - new.keys():
-            self.removeItem(self._branches.pop((node_id, branch)))
-        for branch in new.keys() - old.keys():
-            item = self._branches[node_id, branch] = EdgeItem((node_id, branch), self.look)
-            self.addItem(item)
-        return {target for branch in moved for target in (old.get(branch), new.get(branch)) if target}
-
-    def _target(self, key: EdgeKey) -> NodeId:
-        return self._links[key[0]][key[1]]
-
-    def _name(self, node_id: NodeId) -> str:
-        card = self._cards.get(node_id)
-        return card.headline if card else one_line(node_id)
-
-    def _is_stub(self, key: EdgeKey) -> bool:
-        source, target = self._cards[key[0]], self._cards.get(self._target(key))
-        if target is None:
-            return True
-        shared = len(self._incoming[target.node_id])
-        return isinstance(target.node, TerminalNode) and is_far(source.card, target.card, shared)
-
-    def _goes_back(self, key: EdgeKey) -> bool:
-        if self._is_stub(key):
-            return False
-        source, target = self._cards[key[0]], self._cards[self._target(key)]
-        return not is_forward(output_port(source.card, source.node, key[1]), input_port(target.card))
-
-    def _route(self, key: EdgeKey, slots: Mapping[NodeId, int], others: Sequence[Rect]) -> Route:
-        source, target = self._cards[key[0]], self._cards.get(self._target(key))
-        start = output_port(source.card, source.node, key[1])
-        if target is None or self._is_stub(key):
-            return stub(start, self._name(self._target(key)))
-        end = input_port(target.card)
-        if key not in self._lanes:
-            return curve(start, end)
-        return lane(start, end, source.card, target.card, others, slots[target.node_id])
-
-    def _marks(self, node_id: NodeId) -> Marks:
-        overlay, node = self.overlay, self._cards[node_id].node
-        stubs = [self._branches[key].route.kind == "stub" for key in self._incoming.get(node_id, ())]
+    def marks(self, node_id: NodeId) -> Marks:
+        """What is to be seen on a card, on the screen or not."""
+        overlay, card, drawn = self.overlay, self.card(node_id), self._chart.branches
+        node = card.node
+        stubs = [drawn[key].route.kind == "stub" for key in self._chart.incoming(node_id)]
         current = overlay.current == node_id
+        targets = self._chart.targets(node_id)
         return Marks(
             selected=node_id in self.selection,
+            pinned=node_id in self._pinned,
             start=node_id == self.draft.tree.start_node_id,
             state="" if not current else "paused" if overlay.paused else "running",
             visits=overlay.visits.get(node_id, 0),
-            taken=frozenset(branch for branch in rows(node) if (node_id, branch) in overlay.taken),
-            targets={branch: self._name(target) for branch, target in self._links.get(node_id, {}).items()},
+            taken=frozenset(branch for branch in card.rows if (node_id, branch) in overlay.taken),
+            targets={branch: self._chart.name(target) for branch, target in targets.items()},
             near=stubs.count(False),
             far=stubs.count(True),
             problems=overlay.problems.get(node_id, ()),
@@ -253,6 +171,210 @@ class Scene(QGraphicsScene):
             else None,
         )
 
+    # -- showing
+
+    def show(
+        self, draft: Draft, overlay: Overlay | None = None, selection: frozenset[NodeId] = frozenset()
+    ) -> None:
+        """Be a picture of exactly this. What is the same object as before is not touched."""
+        before, self.draft = self.draft, draft
+        old_overlay, self.overlay = self.overlay, overlay or Overlay()
+        old_selection, self.selection = self.selection, selection
+        self.overview.overlay, self.overview.selection = self.overlay, selection
+        if before.notes is not draft.notes:
+            self._show_notes(draft)
+        change = self._chart.update(draft)
+        marked = changed_nodes(old_overlay, self.overlay) | (old_selection ^ selection)
+        if before.design is not draft.design or change.nodes:
+            pinned = design.pinned(draft)
+            marked |= pinned ^ self._pinned
+            self._pinned = pinned
+        if before.tree.start_node_id != draft.tree.start_node_id:
+            marked |= {before.tree.start_node_id, draft.tree.start_node_id}
+        if before.tree.nodes is not draft.tree.nodes and change.nodes:
+            marked |= self._rank_verdicts(draft.tree)
+        marked &= self.cards.keys()
+        retaken = changed_edges(old_overlay, self.overlay)
+        self._show_cards(change.nodes, change.nodes | change.ends | marked)
+        self._show_branches(change.edges, retaken)
+        sources = {source for source, _ in retaken} & self.cards.keys()
+        self._repaint(change.cells | {self._chart.home(node_id) for node_id in marked | sources})
+        if change.nodes:
+            self._choose()
+        self.shown.emit()
+
+    def look_at(self, area: QRectF | None, zoom: float = 1.0) -> None:
+        """Have items for what can be read when this part of the scene is seen at this zoom.
+
+        None stands for everything, as at the beginning. Many items are made in steps; what has none yet is
+        painted as it looks from afar.
+        """
+        self._area, self._zoom = area, zoom
+        self._choose()
+
+    def settle(self) -> None:
+        """Make at once all items that are still to be made."""
+        while self._growing:
+            self._grow()
+
+    def paint_far(self, painter: QPainter, area: QRectF) -> None:
+        """Paint what has no items."""
+        self.overview.paint(painter, area, self._zoom, without=self._live)
+
+    def restyle(self, tokens: Tokens) -> None:
+        """Paint everything in the colours of another theme."""
+        self.look = Style(tokens)
+        self.overview.restyle(self.look)
+        items: list[NodeItem | EdgeItem | NoteItem] = [*self._cards.values(), *self._branches.values()]
+        for item in [*items, *self._notes.values()]:
+            item.restyle(self.look)
+        self.update()
+
+    def light(self, edges: Iterable[EdgeKey]) -> None:
+        """Light exactly these branches."""
+        lit = frozenset(edges)
+        changed, self._lit, self.overview.lit = lit ^ self._lit, lit, lit
+        for key in changed & self.branches.keys():
+            if key in self._branches:
+                self._branches[key].light(lit=key in lit)
+            else:
+                self._update(QRectF(*self.branches[key].box))
+
+    def hold(self, hint_of: Callable[[NodeId], Hint] | None = None) -> None:
+        """Light cards as targets, or dim them as refused; none at all without a function that says which."""
+        self._hint_of = hint_of or _no_hint
+        for node_id, item in self._cards.items():
+            item.hold(self._hint_of(node_id))
+
+    # -- items
+
+    def _item(self, node_id: NodeId) -> NodeItem:
+        item = NodeItem(self.card(node_id), self._chart.direction, self.marks(node_id), self.look)
+        item.hold(self._hint_of(node_id))
+        if self._area is not None:
+            # On the screen a card is painted once a zoom; a picture of everything needs no copies.
+            item.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
+        return item
+
+    def _show_cards(self, moved: Iterable[NodeId], marked: Iterable[NodeId]) -> None:
+        for node_id in moved:
+            item = self._cards.get(node_id)
+            home = self._chart.home(node_id) if node_id in self.cards else None
+            lives = home in self._live or (item is not None and home in self._growing)
+            if item is not None and lives:
+                item.put(self.card(node_id), self._chart.direction)
+            elif item is not None:
+                self.removeItem(self._cards.pop(node_id))
+            elif lives:
+                self._add_card(node_id)
+        for node_id in marked:
+            if node_id in self._cards:
+                self._cards[node_id].mark(self.marks(node_id))
+
+    def _show_branches(self, drawn: set[EdgeKey], marked: set[EdgeKey]) -> None:
+        for key in drawn:
+            branch, item = self.branches.get(key), self._branches.get(key)
+            if branch is not None and key[0] in self._cards:
+                if item is None:
+                    self._add_branch(key)
+                else:
+                    item.put(branch)
+            elif item is not None:
+                self.removeItem(self._branches.pop(key))
+        for key in marked & self._branches.keys():
+            self._mark_branch(key)
+
+    def _show_notes(self, draft: Draft) -> None:
+        for name in self._notes.keys() - draft.notes.keys():
+            self.removeItem(self._notes.pop(name))
+        for name, note in draft.notes.items():
+            item = self._notes.get(name)
+            if item is None:
+                item = self._notes[name] = NoteItem(name, self.look)
+                item.put(note)
+                self.addItem(item)
+            elif item.note is not note:
+                item.put(note)
+
+    def _add_card(self, node_id: NodeId) -> None:
+        if node_id not in self._cards:
+            self._cards[node_id] = self._item(node_id)
+            self.addItem(self._cards[node_id])
+
+    def _add_branch(self, key: EdgeKey) -> None:
+        if key not in self._branches:
+            item = self._branches[key] = EdgeItem(self.branches[key], self.look)
+            self._mark_branch(key)
+            item.light(lit=key in self._lit)
+            self.addItem(item)
+
+    def _mark_branch(self, key: EdgeKey) -> None:
+        self._branches[key].mark(taken=key in self.overlay.taken, last=key == self.overlay.last_taken)
+
+    # -- which items there are
+
+    def _choose(self) -> None:
+        """Say which squares shall have items, take them from others, and begin to make them."""
+        ahead, kept = self._squares(_AHEAD), self._squares(_BEHIND)
+        for cell in self._live - kept:
+            self._shed(cell)
+        self._live &= kept
+        for cell in [cell for cell in self._growing if cell not in kept]:
+            self._shed(cell)
+        middle = self._area.center() if self._area else QPointF()
+        self._growing = sorted(
+            ahead - self._live,
+            key=lambda cell: (QPointF(*cell) * chart.SIDE - middle).manhattanLength(),
+        )
+        if not self._grow_soon.isActive():
+            self._grow()
+
+    def _squares(self, margin: float) -> set[Cell]:
+        """The squares with cards in the part that is looked at and a margin of so much of it."""
+        area = self._area
+        if area is None or (len(self.cards) <= _FEW and self._zoom >= READABLE):
+            return set(self._chart.cells)
+        if self._zoom < READABLE:
+            return set()
+        across, down = area.width() * margin, area.height() * margin
+        wide = area.adjusted(-across, -down, across, down)
+        return set(self._chart.standing(Rect(wide.x(), wide.y(), wide.width(), wide.height())))
+
+    def _grow(self) -> None:
+        """Make some of the items that are still to be made."""
+        room = _STEP
+        while self._growing and room > 0:
+            cell = self._growing[0]
+            missing = [node_id for node_id in self._chart.held(cell) if node_id not in self._cards]
+            for node_id in missing[:room]:
+                self._add_card(node_id)
+                for branch in self._chart.targets(node_id):
+                    self._add_branch((node_id, branch))
+            room -= len(missing)
+            if room >= 0:
+                self._live.add(self._growing.pop(0))
+        if self._growing:
+            self._grow_soon.start()
+
+    def _shed(self, cell: Cell) -> None:
+        for node_id in self._chart.held(cell):
+            if node_id in self._cards:
+                self.removeItem(self._cards.pop(node_id))
+            for branch in self._chart.targets(node_id):
+                if (node_id, branch) in self._branches:
+                    self.removeItem(self._branches.pop((node_id, branch)))
+
+    def _repaint(self, cells: set[Cell]) -> None:
+        """Have these squares painted anew; those whose items show everything see to it themselves."""
+        self.overview.touch(cells & self._live)
+        self._update(self.overview.touch(cells - self._live))
+
+    def _update(self, box: QRectF) -> None:
+        if not box.isEmpty():
+            # Marks keep their size on the screen, so from afar they reach far.
+            reach = 24 / self._zoom
+            self.update(box.adjusted(-reach, -reach, reach, reach))
+
     def _rank_verdicts(self, tree: Tree) -> set[NodeId]:
         """Count the verdicts in order of appearance; the terminals to look at again when that changed."""
         terminals = {i: node for i, node in tree.nodes.items() if isinstance(node, TerminalNode)}
@@ -260,5 +382,5 @@ class Scene(QGraphicsScene):
         ranks = {verdict: rank for rank, verdict in enumerate(verdicts)}
         if ranks == self._verdicts:
             return set()
-        self._verdicts = ranks
+        self._verdicts = self.overview.ranks = ranks
         return set(terminals)

@@ -5,7 +5,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QTextLayout
 from PySide6.QtSvg import QSvgRenderer
 
 from designer.theme import Tokens, drawing, font, mixed
-from engine import ActionNode, AnyNode, ClassifyNode, ConditionNode
+from engine import ActionNode, AnyNode, ClassifyNode, ConditionNode, TerminalNode
 
 
 class Type:
@@ -66,6 +66,10 @@ class Style:
         self.haze.setAlphaF(0.10)
         self.passed = QColor(mixed(tokens.accent, tokens.canvas, 0.72))
         """Branches the run took before the last one."""
+        self.thread = QColor(mixed(tokens.branch, tokens.canvas, 0.55))
+        """Branches from so far away that their number is all there is to see."""
+        self.hint = QColor(mixed(tokens.secondary, tokens.card, 0.4))
+        """Where there is a text that cannot be read."""
         self._kinds = {
             ActionNode: QColor(tokens.action),
             ClassifyNode: QColor(tokens.classify),
@@ -75,6 +79,10 @@ class Style:
         self._verdicts = [
             QColor(c) for c in (tokens.good, tokens.action, tokens.warn, tokens.classify, tokens.secondary)
         ]
+        ground = tokens.canvas
+        self._blocks = {kind: QColor(mixed(c.name(), ground, 0.75)) for kind, c in self._kinds.items()}
+        self._ends = [QColor(mixed(c.name(), ground, 0.75)) for c in self._verdicts]
+        self._block = QColor(mixed(tokens.bad, ground, 0.75))
         self.headline = Type(16, bold=True)
         self.title = Type(13, bold=True)
         self.label = Type(13)
@@ -91,6 +99,12 @@ class Style:
     def verdict(self, rank: int | None) -> QColor:
         """The colour of the verdict that appears in the tree at this rank; grey for none."""
         return self.secondary if rank is None else self._verdicts[rank % len(self._verdicts)]
+
+    def block(self, node: AnyNode, rank: int | None) -> QColor:
+        """The colour of a whole card seen from afar; the rank is that of a terminal's verdict."""
+        if isinstance(node, TerminalNode):
+            return self.hint if rank is None else self._ends[rank % len(self._ends)]
+        return self._blocks.get(type(node), self._block)
 
     def severity(self, severity: str) -> QColor:
         """The colour of a problem of this severity."""

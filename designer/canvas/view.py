@@ -1,23 +1,29 @@
 """The view: looking around in the scene, and turning what hands do into requests.
 
-Mouse: drag a card to move it, a branch port to connect it, the ground to select; middle button or Space to
-pan; wheel or two fingers to scroll, with Ctrl to zoom; click a stub to go where it leads, Alt+click a branch
-to take it away.
+Mouse: drag a card to move it, a branch port to connect it or the end of a branch to lead it elsewhere (on
+free ground: to a new node), the ground to select, a note to move it and its corner to size it; middle button
+or Space to pan; wheel or two fingers to scroll, with Ctrl to zoom; click a stub to go where it leads,
+Alt+click a branch to take it away, double-click the ground to add a node.
 
 Keys: Tab and Shift+Tab go through the nodes in their order and leave at the ends, Ctrl+Tab and
 Ctrl+Shift+Tab leave at once; Alt+Right and Alt+Left follow branches, Alt+Up and Alt+Down go to the card above
 or below; arrows move the selection by a step of the grid, with Shift by five, and pan where nothing is
-selected; Enter opens a node, Delete asks to delete, Escape calls a gesture off or selects nothing.
+selected; Enter opens a node, Delete asks to delete, Escape calls a gesture off or selects nothing; a tap of
+Space adds a node.
 """
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from html import escape
 from itertools import count
+from time import monotonic
 from typing import Final, cast
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, Qt, Signal
 from PySide6.QtGui import (
+    QContextMenuEvent,
     QCursor,
     QDragEnterEvent,
     QDragMoveEvent,
@@ -29,20 +35,27 @@ from PySide6.QtGui import (
     QNativeGestureEvent,
     QPainter,
     QPen,
+    QPixmapCache,
     QPolygonF,
     QResizeEvent,
     QShowEvent,
+    QTransform,
     QWheelEvent,
 )
 from PySide6.QtWidgets import QApplication, QFrame, QGraphicsView, QToolTip, QWidget
 
 from designer import theme
-from designer.canvas.chrome import Breadcrumb, Hint, ZoomBar
-from designer.canvas.geometry import CARD, DOTS, GRID, TITLE, rows, snapped
-from designer.canvas.gestures import Band, Connect, Gesture, MayConnect, Move, Pan, Pointer
-from designer.canvas.items import EdgeItem
+from designer.canvas.chart import Branch
+from designer.canvas.chrome import Breadcrumb, Hint, Progress, ZoomBar
+from designer.canvas.geometry import CARD, DOTS, GRID, TITLE, snapped
+from designer.canvas.gestures import Band, Connect, Gesture, MayConnect, Move, Pan, Pointer, ShapeNote
+from designer.canvas.minimap import Minimap
+from designer.canvas.notes import NoteEditor, NoteItem
 from designer.canvas.overlay import EdgeKey, Overlay
+from designer.canvas.quick_add import Choice, QuickAdd
 from designer.canvas.scene import Scene, Spot
+from designer.canvas.visited import Visited
+from designer.document.design import Viewpoint
 from designer.document.draft import Draft, Place
 from designer.document.names import kind_name
 from designer.theme import Tokens
@@ -55,9 +68,13 @@ _SMALLEST, _LARGEST = 0.1, 3.0
 _STEP: Final = 1.2
 _READABLE: Final = 0.7
 _FIRST_LOOK: Final = 0.2  # of the width
-_WORLD: Final = 200_000.0
+_WORLD: Final = 8_000_000.0
 _INSET: Final = 14
+_PIXMAPS: Final = 96 * 1024  # kilobytes: all cards of a large screen
+_TOLD: Final = 20  # selected nodes named to a screen reader
 _CLOSEST_DOTS: Final = 16  # pixels
+_END: Final = 16  # how near to its end a branch is taken hold of there
+_TAP: Final = 0.4  # seconds; a key held longer is held to pan
 
 _Key, _Mod = Qt.Key, Qt.KeyboardModifier
 _ARROWS: Final[Mapping[int, tuple[int, int]]] = {
@@ -85,6 +102,18 @@ class CanvasView(QGraphicsView):
     """A node."""
     add_requested = Signal(object, object)
     """(node type, Place)"""
+    insert_requested = Signal(object, object, object, object)
+    """(source, branch, node type, Place): a new node within this branch."""
+    lead_requested = Signal(object, object, object)
+    """(source, branch, QPointF): the branch was let go over free ground of the scene."""
+    quick_add_requested = Signal(object)
+    """A node is to be chosen and added at this QPointF of the scene."""
+    notes_requested = Signal(object, object, object, object)
+    """(label, {name: Note | None}, {node: Place}, merge key | None): notes, and nodes a frame took along."""
+    menu_requested = Signal(object, object)
+    """("node", "branch", "note" or "ground", QPoint of the screen); what it is about is selected."""
+    picked_changed = Signal()
+    """Another branch or note is chosen, or none."""
     zoom_changed = Signal(object)
     """Pixels to a scene unit."""
 
@@ -97,9 +126,14 @@ class CanvasView(QGraphicsView):
         self._gesture: Gesture | None = None
         self._pressed: QPoint | None = None
         self._picked: EdgeKey | None = None
+        self._picked_note: str | None = None
+        self._at: QPoint | None = None
+        self._tapped = 0.0
         self._hovered: tuple[NodeId | None, EdgeKey | None] = (None, None)
         self._space = False
         self._fit_soon = False
+        self._turning = True
+        self.visited = Visited()
         self._gestures = count(1)
         self._keys_merge = ""
         self._plain_keys: Mapping[int, Callable[[], bool]] = {
@@ -111,6 +145,7 @@ class CanvasView(QGraphicsView):
             _Key.Key_Space: self._hold_space,
         }
 
+        QPixmapCache.setCacheLimit(max(QPixmapCache.cacheLimit(), _PIXMAPS))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setRenderHints(QPainter.RenderHint.Antialiasing | QPainter.RenderHint.TextAntialiasing)
         self.setViewportUpdateMode(QGraphicsView.ViewportUpdateMode.SmartViewportUpdate)
@@ -128,10 +163,16 @@ class CanvasView(QGraphicsView):
         self.zoom_bar = ZoomBar(self, self.zoom_out, self.zoom_reset, self.zoom_in, self.fit)
         self.breadcrumb = Breadcrumb(self, scene.look)
         self.hint = Hint(self, scene.look)
+        self.quick_add = QuickAdd(self)
+        self.note_editor = NoteEditor(self)
+        self.progress = Progress(self)
+        self.minimap = Minimap(self, scene, self._look_to)
+        for bar in (self.horizontalScrollBar(), self.verticalScrollBar()):
+            bar.valueChanged.connect(lambda _: self.note_editor.finish(keep=True))
         scene.shown.connect(self._follow)
         theme.signals.changed.connect(self._restyle)
         self._follow()
-        self.centerOn(0, 0)
+        self.look_from(Viewpoint(0, 0, 1))
 
     def scene(self) -> Scene:
         """What is on the screen, and its marks."""
@@ -154,15 +195,54 @@ class CanvasView(QGraphicsView):
         return self.transform().m11()
 
     def set_zoom(self, factor: float, around: QPoint | None = None) -> None:
-        """Show the scene at this size (0.1 to 3); the point of the viewport named stays where it is."""
-        factor = min(max(factor, _SMALLEST), _LARGEST)
+        """Show the scene at this size, 3 at most; the point of the viewport named stays where it is.
+
+        The least is 0.1, or what it takes to see the whole tree.
+        """
         anchor = around if around is not None else self.viewport().rect().center()
         kept = self.mapToScene(anchor)
-        self.resetTransform()
-        self.scale(factor, factor)
-        self._scroll(anchor - self.mapFromScene(kept))
-        self.zoom_bar.show_factor(factor)
-        self.zoom_changed.emit(factor)
+        with self._turned(factor):
+            self._scroll(anchor - self.mapFromScene(kept))
+
+    @property
+    def viewpoint(self) -> Viewpoint:
+        """What is looked at."""
+        middle = self._middle()
+        return Viewpoint(middle.x(), middle.y(), self.zoom)
+
+    def look_from(self, view: Viewpoint) -> None:
+        """Look at this."""
+        self._fit_soon = False
+        with self._turned(view.zoom):
+            self.centerOn(view.x, view.y)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep in its place on the screen what is in the middle of it, whatever moves meanwhile."""
+        cards, view = self._scene.cards, self.viewpoint
+        near = self._scene.touching(self.mapToScene(self.viewport().rect()).boundingRect())
+        kept = min(
+            near & self._scene.selection or near,
+            key=lambda i: (math.hypot(cards[i].place.x - view.x, cards[i].place.y - view.y), i),
+            default=None,
+        )
+        before = None if kept is None else cards[kept].place
+        yield
+        if kept is not None and before is not None and kept in cards:
+            after = cards[kept].place
+            self.look_from(view._replace(x=view.x + after.x - before.x, y=view.y + after.y - before.y))
+
+    def back(self) -> None:
+        """Look at what was looked at before the last jump."""
+        view = self.visited.back(self.viewpoint)
+        if view:
+            self.look_from(view)
+
+    def forward(self) -> None:
+        """Look again at what was gone back from."""
+        view = self.visited.forward(self.viewpoint)
+        if view:
+            self.look_from(view)
 
     def zoom_in(self) -> None:
         """A step larger."""
@@ -181,34 +261,79 @@ class CanvasView(QGraphicsView):
 
         A view that is not on the screen yet shows the whole tree when it is.
         """
+        if self.isVisible():
+            self.visited.leave(self.viewpoint)
+        self.look_from(self._fitting(self._scene.contents(nodes or None)))
         self._fit_soon = not self.isVisible()
-        self._fit(self._scene.contents(nodes or None))
 
     def open_at(self, node_id: NodeId) -> None:
         """A first look: the whole tree where it can be read so, else this node at the left."""
-        self.fit()
-        card = self._scene.node_items.get(node_id)
-        if card is not None and self.zoom < _READABLE:
-            self.set_zoom(_READABLE)
-            there = QPoint(round(self.viewport().width() * _FIRST_LOOK), self.viewport().height() // 2)
-            self._scroll(there - self.mapFromScene(card.sceneBoundingRect().center()))
+        self.visited = Visited()
+        self._fit_soon = not self.isVisible()
+        view, card = self._fitting(self._scene.contents()), self._scene.cards.get(node_id)
+        if card is not None and view.zoom < _READABLE:
+            middle = QRectF(*card.card).center()
+            ahead = self.viewport().width() * (0.5 - _FIRST_LOOK) / _READABLE
+            view = Viewpoint(middle.x() + ahead, middle.y(), _READABLE)
+        self.look_from(view)
 
     def reveal(self, node_id: NodeId) -> None:
         """Scroll only as far as needed to have this node in sight."""
-        card = self._scene.node_items.get(node_id)
-        if card is not None:
-            self.ensureVisible(card.sceneBoundingRect(), 24, 24)
+        card = self._scene.cards.get(node_id)
+        if card is None:
+            return
+        before = self.viewpoint
+        self.ensureVisible(QRectF(*card.card), 38, 38)
+        after, area = self.viewpoint, self.viewport().rect()
+        jumped = math.hypot(after.x - before.x, after.y - before.y) * self.zoom
+        if jumped > min(area.width(), area.height()) / 2:
+            self.visited.leave(before)
 
-    def free_place(self) -> Place:
-        """Where a new card may stand: as near to the middle of the view as others leave room."""
-        middle = self.mapToScene(self.viewport().rect().center())
-        x, y = snapped(middle.x() - CARD / 2), snapped(middle.y() - 2 * TITLE)
-        cards = [QRectF(*item.card) for item in self._scene.node_items.values()]
-        while any(card.intersects(QRectF(x, y, CARD, 3 * TITLE)) for card in cards):
+    def free_place(self, near: Place | None = None) -> Place:
+        """Where a new card may stand: at this place or in the middle of the view, or below where it is full."""
+        if near is None:
+            middle = self._middle()
+            near = Place(middle.x() - CARD / 2, middle.y() - 2 * TITLE)
+        x, y = snapped(near.x), snapped(near.y)
+        while self._scene.touching(QRectF(x, y, CARD, 3 * TITLE)):
             y += DOTS
         return Place(x, y)
 
+    @property
+    def pointer(self) -> QPointF | None:
+        """Where in the scene the pointer is; None while it is elsewhere."""
+        return None if self._at is None else self.mapToScene(self._at)
+
+    def offer(
+        self, title: str, choices: Sequence[Choice], at: QPointF, then: Callable[[Choice], None]
+    ) -> None:
+        """Have the person choose one of these at this place of the scene; ``then`` hears which, if any."""
+        self.quick_add.ask(title, choices, self.mapFromScene(at), then)
+
+    def write_note(self, name: str) -> None:
+        """Let the person write the text of a note where it lies."""
+        item = self._scene.note_items[name]
+
+        def keep(text: str) -> None:
+            if name in self._scene.note_items:
+                note = replace(self._scene.note_items[name].note, text=text)
+                self.notes_requested.emit(f"Edit {note.kind}", {name: note}, {}, None)
+
+        self._pick(note=name)
+        box = self.mapFromScene(item.box).boundingRect()
+        self.note_editor.write(item.note.text, box, keep)
+
     # -- selecting
+
+    @property
+    def picked(self) -> EdgeKey | None:
+        """The chosen branch."""
+        return self._picked
+
+    @property
+    def picked_note(self) -> str | None:
+        """The chosen note."""
+        return self._picked_note
 
     def go_to(self, node_id: NodeId) -> None:
         """Ask for this node alone to be selected, and have it in sight."""
@@ -216,13 +341,18 @@ class CanvasView(QGraphicsView):
         self.reveal(node_id)
 
     def _select(self, nodes: frozenset[NodeId]) -> None:
-        self._pick(None)
+        self._pick()
         self.selection_requested.emit(nodes)
 
-    def _pick(self, edge: EdgeKey | None) -> None:
-        """Choose one branch, in place of nodes."""
-        self._picked = edge
+    def _pick(self, edge: EdgeKey | None = None, note: str | None = None) -> None:
+        """Choose one branch or one note, in place of nodes."""
+        changed = (edge, note) != (self._picked, self._picked_note)
+        self._picked, self._picked_note = edge, note
+        for name, item in self._scene.note_items.items():
+            item.pick(picked=name == note)
         self._light()
+        if changed:
+            self.picked_changed.emit()
 
     def _hover(self, spot: Spot) -> None:
         here = spot.node.node_id if spot.node else None, spot.edge.key if spot.edge else None
@@ -232,29 +362,28 @@ class CanvasView(QGraphicsView):
 
     def _light(self) -> None:
         """Light the chosen branch and what the pointer is on: a branch with its far end, or all stubs."""
-        cards, edges = self._scene.node_items, self._scene.edge_items
+        scene, edges = self._scene, self._scene.branches
         node, edge = self._hovered
         lit = {self._picked} if self._picked else set()
         far = None
         if edge is not None and edge in edges:
             lit.add(edge)
             far = edges[edge].target if edges[edge].route.kind == "stub" else None
-        elif node is not None and node in cards and cards[node].marks.far:
-            lit |= self._scene.leading_to(node)
-        self._scene.light(lit)
+        elif node is not None:
+            ways = scene.leading_to(node)
+            lit |= ways if any(edges[way].route.kind == "stub" for way in ways) else frozenset()
+        scene.light(lit)
         if self._gesture is None:  # drawing a line lights its own targets
-            for node_id, card in cards.items():
-                card.hold("target" if node_id == far else "")
+            scene.hold((lambda i: "target" if i == far else "") if far else None)
 
     def _neighbour(self, dx: int, dy: int) -> NodeId | None:
         """Where Alt and an arrow lead from the selected node; the start when none is selected."""
-        scene, cards = self._scene, self._scene.node_items
+        scene, cards = self._scene, self._scene.cards
         here = next(iter(scene.selection), None)
         if here is None:
             return scene.draft.tree.start_node_id or next(iter(cards), None)
         if dx > 0:
-            node = cards[here].node
-            targets = (node.targets.get(branch) for branch in rows(node))
+            targets = (cards[here].node.targets.get(branch) for branch in cards[here].rows)
             return next((target for target in targets if target in cards), None)
         if dx < 0:
             ways = {source for source, _ in scene.leading_to(here)}
@@ -273,22 +402,18 @@ class CanvasView(QGraphicsView):
         """What a press of the left button begins here; a plain click on a branch is over at once."""
         scene, spot = self._scene, self._spot(at.scene)
         if spot.edge:
-            self._click_edge(spot.edge, at.scene, modifiers)
-            return None
-        self._pick(None)
+            return self._grab_edge(spot.edge, at.scene, modifiers)
+        if spot.note:
+            return self._grab_note(spot.note, at)
+        self._pick()
         if spot.node is None:
             return Band(scene, at, modifiers, self._select)
-        node_id = spot.node.node_id
         if spot.branch is not None and not modifiers:
-            source, branch = node_id, spot.branch
-            return Connect(
-                scene,
-                source,
-                branch,
-                self._may_connect,
-                self._say,
-                lambda target: self.connect_requested.emit(source, branch, target),
-            )
+            return self._line(spot.node.node_id, spot.branch)
+        return self._grab_card(spot.node.node_id, at, modifiers)
+
+    def _grab_card(self, node_id: NodeId, at: Pointer, modifiers: Qt.KeyboardModifier) -> Gesture | None:
+        scene = self._scene
         if modifiers & _Mod.ControlModifier:
             self._select(scene.selection ^ {node_id})
             return None
@@ -304,10 +429,48 @@ class CanvasView(QGraphicsView):
             lambda: None if adds else self._select(frozenset({node_id})),
         )
 
-    def _click_edge(self, edge: EdgeItem, at: QPointF, modifiers: Qt.KeyboardModifier) -> None:
+    def _line(self, source: NodeId, branch: str, click: Callable[[], None] = lambda: None) -> Gesture:
+        return Connect(
+            self._scene,
+            source,
+            branch,
+            self._may_connect,
+            self._say,
+            lambda target: self.connect_requested.emit(source, branch, target),
+            lambda at: self.lead_requested.emit(source, branch, at.scene),
+            click,
+        )
+
+    def _grab_edge(self, edge: Branch, at: QPointF, modifiers: Qt.KeyboardModifier) -> Gesture | None:
+        """At its end a branch is led elsewhere; a click anywhere is over at once."""
+        # Of branches that end in one place the chosen one is meant.
+        chosen = self._scene.branches.get(self._picked) if self._picked else None
+        if not modifiers and (held := next((b for b in (chosen, edge) if b and self._ends_at(b, at)), None)):
+            return self._line(*held.key, lambda: self._click_edge(held, at, modifiers))
+        self._click_edge(edge, at, modifiers)
+        return None
+
+    def _ends_at(self, edge: Branch, at: QPointF) -> bool:
+        end = QPointF(*edge.route.points[-1])
+        return edge.has_name_at(at.x(), at.y()) or (at - end).manhattanLength() <= _END + 3 / self.zoom
+
+    def _grab_note(self, item: NoteItem, at: Pointer) -> Gesture:
+        sizes = item.part_at(at.scene, 3 / self.zoom) == "grip"
+        label, key = f"{'Size' if sizes else 'Move'} {item.note.kind}", f"note:{next(self._gestures)}"
+        self.selection_requested.emit(frozenset())
+        self._pick(note=item.name)
+        return ShapeNote(
+            self._scene,
+            item.name,
+            at,
+            lambda notes, places: self.notes_requested.emit(label, notes, places, key),
+            sizes=sizes,
+        )
+
+    def _click_edge(self, edge: Branch, at: QPointF, modifiers: Qt.KeyboardModifier) -> None:
         if modifiers & _Mod.AltModifier:
             self.disconnect_requested.emit(*edge.key)
-        elif edge.has_name_at(at) and not edge.lost:
+        elif edge.has_name_at(at.x(), at.y()) and not edge.lost:
             self.go_to(edge.target)
         else:
             self._select(frozenset())
@@ -318,7 +481,10 @@ class CanvasView(QGraphicsView):
             return Qt.CursorShape.OpenHandCursor
         if spot.branch is not None:
             return Qt.CursorShape.CrossCursor
-        points = spot.edge is not None and spot.edge.has_name_at(at)
+        if spot.note is not None:
+            grip = spot.note.part_at(at, 3 / self.zoom) == "grip"
+            return Qt.CursorShape.SizeFDiagCursor if grip else Qt.CursorShape.SizeAllCursor
+        points = spot.edge is not None and spot.edge.has_name_at(at.x(), at.y())
         return Qt.CursorShape.PointingHandCursor if points else Qt.CursorShape.ArrowCursor
 
     def _end_gesture(self) -> Gesture | None:
@@ -340,14 +506,41 @@ class CanvasView(QGraphicsView):
         for bar, step in ((self.horizontalScrollBar(), way.x()), (self.verticalScrollBar(), way.y())):
             bar.setValue(bar.value() - step)
 
-    def _fit(self, box: QRectF) -> None:
+    def _fitting(self, box: QRectF) -> Viewpoint:
+        """What to look at to see this box as a whole, never above 100 %."""
         room = self.viewport().rect().adjusted(24, 48, -24, -48)
         if box.isEmpty() or room.isEmpty():
-            self.set_zoom(1.0)
-            self.centerOn(0, 0)
-            return
-        self.set_zoom(min(room.width() / box.width(), room.height() / box.height(), 1.0))
-        self.centerOn(box.center())
+            return Viewpoint(0, 0, 1)
+        zoom = min(room.width() / box.width(), room.height() / box.height(), 1.0)
+        return Viewpoint(box.center().x(), box.center().y(), zoom)
+
+    @contextmanager
+    def _turned(self, zoom: float) -> Iterator[None]:
+        """See the scene at this zoom; what is done meanwhile to the place is looked at only at the end."""
+        self.note_editor.finish(keep=True)
+        least = min(_SMALLEST, self._fitting(self._scene.contents()).zoom)
+        zoom = min(max(zoom, least), _LARGEST)
+        self._turning = True
+        self.setTransform(QTransform.fromScale(zoom, zoom))
+        yield
+        self._turning = False
+        self._look()
+        self.zoom_bar.show_factor(zoom)
+        self.zoom_changed.emit(zoom)
+
+    def _look(self) -> None:
+        """Tell what is seen to those who draw it."""
+        if not self._turning:
+            area = self.mapToScene(self.viewport().rect()).boundingRect()
+            self._scene.look_at(area, self.zoom)
+            self.minimap.look_at(area)
+
+    def _look_to(self, middle: QPointF) -> None:
+        """Look at this place, as near as before."""
+        self.centerOn(middle)
+
+    def _middle(self) -> QPointF:
+        return self.mapToScene(self.viewport().rect().center())
 
     def _pointer(self, at: QPoint) -> Pointer:
         return Pointer(self.mapToScene(at), at)
@@ -366,18 +559,21 @@ class CanvasView(QGraphicsView):
     def _follow(self) -> None:
         """Fit what surrounds the scene to what it shows now."""
         scene = self._scene
-        if scene.selection or self._picked not in scene.edge_items:
-            self._pick(None)
+        if scene.selection or (
+            self._picked not in scene.branches and self._picked_note not in scene.note_items
+        ):
+            self._pick()
         nodes = scene.draft.tree.nodes
         self.hint.setVisible(not nodes)
         chosen = "; ".join(
             f"{card.headline}, {kind_name(card.node.type)}, {len(card.node.branches())} branches"
-            for card in (scene.node_items[node_id] for node_id in nodes if node_id in scene.selection)
+            for card in map(scene.card, sorted(scene.selection)[:_TOLD])
         )
         self.setAccessibleDescription(f"{len(nodes)} nodes. {f'Selected: {chosen}.' if chosen else _HOW_TO}")
 
     def _restyle(self, tokens: Tokens) -> None:
         self._scene.restyle(tokens)
+        self.minimap.restyle()
         self.breadcrumb.restyle(self._scene.look)
         self.hint.restyle(self._scene.look)
 
@@ -386,6 +582,9 @@ class CanvasView(QGraphicsView):
         area = self.rect()
         self.zoom_bar.adjustSize()
         self.zoom_bar.move(_INSET, area.height() - self.zoom_bar.height() - _INSET)
+        self.minimap.move(
+            area.width() - self.minimap.width() - _INSET, area.height() - self.minimap.height() - _INSET
+        )
         self.breadcrumb.most = area.width() - 4.0 * _INSET
         self.breadcrumb.adjustSize()
         self.breadcrumb.move((area.width() - self.breadcrumb.width()) // 2, _INSET)
@@ -417,17 +616,24 @@ class CanvasView(QGraphicsView):
     def _delete(self) -> bool:
         if self._picked:
             self.disconnect_requested.emit(*self._picked)
+        elif self._picked_note:
+            kind = self._scene.note_items[self._picked_note].note.kind
+            self.notes_requested.emit(f"Delete {kind}", {self._picked_note: None}, {}, None)
         else:
             self.delete_requested.emit()
         return True
 
     def _open(self) -> bool:
+        if self._picked_note:
+            self.write_note(self._picked_note)
+            return True
         if len(self._scene.selection) != 1:
             return False
         self.open_requested.emit(next(iter(self._scene.selection)))
         return True
 
     def _hold_space(self) -> bool:
+        self._tapped = self._tapped if self._space else monotonic()
         self._space = True
         if self._gesture is None:
             self._point(Qt.CursorShape.OpenHandCursor)
@@ -437,7 +643,7 @@ class CanvasView(QGraphicsView):
         gesture = self._end_gesture()
         if gesture:
             gesture.cancel()
-        elif self._scene.selection or self._picked:
+        elif self._scene.selection or self._picked or self._picked_note:
             self._select(frozenset())
         else:
             return False
@@ -445,17 +651,34 @@ class CanvasView(QGraphicsView):
 
     def _nudge(self, dx: int, dy: int, steps: int, *, repeats: bool) -> None:
         """Move the selected cards, or the view where there are none; a key held down is one gesture."""
-        cards, selection = self._scene.node_items, self._scene.selection
+        cards, selection = self._scene.cards, self._scene.selection
+        if not repeats:
+            self._keys_merge = f"keys:{next(self._gestures)}"
+        if self._picked_note:
+            self._nudge_note(self._picked_note, QPointF(dx, dy) * GRID * steps)
+            return
         if not selection:
             self._scroll(QPoint(dx, dy) * -4 * GRID * steps)
             return
-        if not repeats:
-            self._keys_merge = f"keys:{next(self._gestures)}"
         way = GRID * steps
         places = {i: Place(cards[i].place.x + dx * way, cards[i].place.y + dy * way) for i in selection}
         self.move_requested.emit(places, self._keys_merge)
         for node_id in selection:
             self.reveal(node_id)
+
+    def _nudge_note(self, name: str, way: QPointF) -> None:
+        note = self._scene.note_items[name].note
+        start = Pointer(QPointF(), QPoint())
+        move = ShapeNote(
+            self._scene,
+            name,
+            start,
+            lambda notes, places: self.notes_requested.emit(
+                f"Move {note.kind}", notes, places, self._keys_merge
+            ),
+            sizes=False,
+        )
+        move.move(Pointer(way, QPoint()))
 
     # -- Qt
 
@@ -472,10 +695,7 @@ class CanvasView(QGraphicsView):
     def viewportEvent(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip and self._gesture is None:
             at = self.mapToScene(cast("QHelpEvent", event).pos())
-            spot = self._spot(at)
-            self._say(
-                spot.node.tip(at - spot.node.pos()) if spot.node else spot.edge.tip() if spot.edge else ""
-            )
+            self._say(self._scene.tip(at, 3 / self.zoom))
             return True
         if event.type() == QEvent.Type.NativeGesture:
             pinch = cast("QNativeGestureEvent", event)
@@ -490,8 +710,11 @@ class CanvasView(QGraphicsView):
 
     def keyReleaseEvent(self, event: QKeyEvent) -> None:
         if event.key() == _Key.Key_Space and not event.isAutoRepeat():
+            tapped = self._space and monotonic() - self._tapped < _TAP
             self._space = False
             self._point(Qt.CursorShape.ArrowCursor)
+            if tapped and self._gesture is None:
+                self.quick_add_requested.emit(self.pointer or self._middle())
         super().keyReleaseEvent(event)
 
     def focusNextPrevChild(self, next: bool) -> bool:  # noqa: A002  (Qt's name)
@@ -514,6 +737,7 @@ class CanvasView(QGraphicsView):
         at = self._pointer(event.position().toPoint())
         left = event.button() == Qt.MouseButton.LeftButton
         if event.button() == Qt.MouseButton.MiddleButton or (left and self._space):
+            self._tapped = 0.0
             self._gesture = Pan(self._scroll, at)
             self._point(Qt.CursorShape.ClosedHandCursor)
         elif left:
@@ -522,6 +746,7 @@ class CanvasView(QGraphicsView):
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         at = self._pointer(event.position().toPoint())
+        self._at = at.view
         gesture = self._gesture
         if gesture is None:
             spot = self._spot(at.scene)
@@ -545,11 +770,35 @@ class CanvasView(QGraphicsView):
             gesture.drop(self._pointer(event.position().toPoint()))
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        spot = self._spot(self.mapToScene(event.position().toPoint()))
-        if event.button() == Qt.MouseButton.LeftButton and spot.node:
+        at = self.mapToScene(event.position().toPoint())
+        spot = self._spot(at)
+        if event.button() != Qt.MouseButton.LeftButton:
+            return
+        if spot.node:
             self.open_requested.emit(spot.node.node_id)
+        elif spot.note:
+            self.write_note(spot.note.name)
+        elif spot.edge is None:
+            self.quick_add_requested.emit(at)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        if event.reason() == QContextMenuEvent.Reason.Mouse:
+            spot, where = self._spot(self.mapToScene(event.pos())), event.globalPos()
+            self._at = event.pos()
+            if spot.node and spot.node.node_id not in self._scene.selection:
+                self._select(frozenset({spot.node.node_id}))
+            elif not spot.node:
+                self._select(frozenset())
+                self._pick(spot.edge.key if spot.edge else None, spot.note.name if spot.note else None)
+        else:
+            marked = self._scene.contents(self._scene.selection).center()
+            middle = marked if self._scene.selection else self._middle()
+            where = self.viewport().mapToGlobal(self.mapFromScene(middle))
+        chosen = {"node": self._scene.selection, "branch": self._picked, "note": self._picked_note}
+        self.menu_requested.emit(next((what for what, is_it in chosen.items() if is_it), "ground"), where)
 
     def leaveEvent(self, event: QEvent) -> None:
+        self._at = None
         self._hover(Spot())
         super().leaveEvent(event)
 
@@ -566,6 +815,7 @@ class CanvasView(QGraphicsView):
         event.setAccepted(event.mimeData().hasFormat(NODE_TYPE_MIME))
 
     def dragMoveEvent(self, event: QDragMoveEvent) -> None:
+        self._hover(Spot(edge=self._spot(self.mapToScene(event.position().toPoint())).edge))
         event.setAccepted(event.mimeData().hasFormat(NODE_TYPE_MIME))
 
     def dropEvent(self, event: QDropEvent) -> None:
@@ -573,11 +823,21 @@ class CanvasView(QGraphicsView):
         at = self.mapToScene(event.position().toPoint())
         event.acceptProposedAction()
         self.setFocus()
-        self.add_requested.emit(kind, Place(snapped(at.x() - CARD / 2), snapped(at.y() - TITLE / 2)))
+        place = Place(snapped(at.x() - CARD / 2), snapped(at.y() - TITLE / 2))
+        edge = self._spot(at).edge
+        if edge is None:
+            self.add_requested.emit(kind, place)
+        else:
+            self.insert_requested.emit(*edge.key, kind, place)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._arrange()
+        self._look()
+
+    def scrollContentsBy(self, dx: int, dy: int) -> None:
+        super().scrollContentsBy(dx, dy)
+        self._look()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -597,6 +857,7 @@ class CanvasView(QGraphicsView):
         row = QPolygonF([QPointF(left + step * i, top) for i in range(math.ceil(area.width() / step) + 2)])
         for i in range(math.ceil(area.height() / step) + 2):
             painter.drawPoints(row.translated(0, step * i))
+        self._scene.paint_far(painter, area)
 
     def drawForeground(self, painter: QPainter, rect: QRectF | QRect) -> None:
         if self._gesture is not None:

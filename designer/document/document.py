@@ -1,14 +1,17 @@
 """The open document: a draft with its undo steps, its selection, its problems and its file."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Self
+from weakref import WeakMethod
 
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from designer.document import files, layout
+from designer.document.design import Viewpoint, with_viewpoint
 from designer.document.draft import Draft
+from designer.document.wording import in_plain_words
 from engine import Catalog, Checker, NodeId, Problem, Tree, standard_catalog
 
 
@@ -26,14 +29,20 @@ class Document(QObject):
     problems_changed = Signal(object)
     """The problems, a tuple."""
     saved_changed = Signal()
-    """The path changed, or whether there is something to save."""
+    """The path changed, or whether there is something to save, or whether it may be edited."""
+    refused = Signal(object)
+    """Why something was not done, in plain words."""
 
     def __init__(self, draft: Draft, stored: files.Stored | None = None) -> None:
         super().__init__()
         self._draft = draft
         self._stored = stored
+        self._saved: Draft | None = draft
+        self._clean = True
         self._selection: frozenset[NodeId] = frozenset()
         self._gesture = 0
+        self._read_only: str | None = None
+        self._put_off: Mapping[Path, str | None] = {}
         self._catalog = standard_catalog()
         self._checker: Checker | None = None
         self._checked: Tree | None = None
@@ -42,7 +51,6 @@ class Document(QObject):
         self._check_soon = QTimer(self, interval=0, singleShot=True)
         self._check_soon.timeout.connect(self.check_now)
         self.undo_stack = QUndoStack(self)
-        self.undo_stack.cleanChanged.connect(self.saved_changed)
         self._check_soon.start()
 
     @classmethod
@@ -65,14 +73,30 @@ class Document(QObject):
         return self._draft
 
     @property
+    def stored(self) -> files.Stored | None:
+        """What was read from or written to its files last; None for a document that has none."""
+        return self._stored
+
+    @property
     def path(self) -> Path | None:
         """Where the document is stored; None for one that was never saved."""
         return self._stored.path if self._stored else None
 
     @property
     def clean(self) -> bool:
-        """Whether there is nothing to save."""
-        return self.undo_stack.isClean()
+        """Whether there is nothing to save: the screen shows what was stored, however it came back."""
+        return self._clean
+
+    @property
+    def read_only(self) -> str | None:
+        """Why the document cannot be edited now, in plain words; None when it can."""
+        return self._read_only
+
+    @read_only.setter
+    def read_only(self, reason: str | None) -> None:
+        if reason != self._read_only:
+            self._read_only = reason
+            self.saved_changed.emit()
 
     @property
     def selection(self) -> frozenset[NodeId]:
@@ -81,7 +105,7 @@ class Document(QObject):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """What the last check found, and what was odd about the files."""
+        """What the last check found, in plain words, and what was odd about the files."""
         return self._problems
 
     @property
@@ -99,8 +123,10 @@ class Document(QObject):
 
         Steps with the same ``merge`` key that follow each other become one, until the selection changes,
         something is undone or the document is saved; merged steps that end where they began vanish.
-        Nodes the change adds are selected.
+        Nodes the change adds are selected. A document that is read only says why, and nothing changes.
         """
+        if self._is_refused():
+            return False
         # Before the push: a command that raises while it is pushed stays on Qt's stack.
         after = change(self._draft)
         if after is self._draft:
@@ -111,13 +137,24 @@ class Document(QObject):
 
     def undo(self) -> None:
         """Take the last step back; nothing happens when there is none."""
+        if self._is_refused():
+            return
         self.end_gesture()
         self.undo_stack.undo()
 
     def redo(self) -> None:
         """Make the step again that was last taken back; nothing happens when there is none."""
+        if self._is_refused():
+            return
         self.end_gesture()
         self.undo_stack.redo()
+
+    def go_to(self, step: int) -> None:
+        """Undo or redo until this many steps are done; 0 is the document as it was opened."""
+        if self._is_refused():
+            return
+        self.end_gesture()
+        self.undo_stack.setIndex(step)
 
     def end_gesture(self) -> None:
         """Let the next step be one of its own, whatever its merge key."""
@@ -137,13 +174,64 @@ class Document(QObject):
         Raises ``SaveFailed`` with the file and the cause, or ``ChangedOutside`` when another program wrote
         the file since it was read (``force`` overwrites it). Then both files and the document are as before.
         """
-        self._stored = files.save_tree(self._draft, self._stored, path, force=force)
+        self._settle(files.save_tree(self._draft, self._stored, path, force=force))
+
+    def keep_view(self, view: Viewpoint) -> None:
+        """Have the next save say that this was looked at; looking around is no edit and no change."""
+        self._draft = with_viewpoint(self._draft, view)
+
+    def changed_outside(self) -> bool:
+        """Whether another program changed the files since, and nothing was decided about that."""
+        changed = files.changed_outside(self._stored) if self._stored else {}
+        return bool(changed) and changed != self._put_off
+
+    def put_off(self) -> None:
+        """Decide later about what another program has written; saving asks again."""
+        self._put_off = files.changed_outside(self._stored) if self._stored else {}
+
+    def reload(self, card_size: layout.CardSize = layout.usual_size) -> files.Unreadable | None:
+        """Show what stands on the disk, as a step that can be undone; where it cannot be read, why."""
+        if self.path is None:
+            raise ValueError("a document that has no file yet cannot be read again")
+        opened = files.open_tree(self.path, card_size)
+        if isinstance(opened, files.Unreadable):
+            return opened
+        if not _equal(self._draft, opened.draft):
+            self.undo_stack.push(_Edit("Reload", self._draft, opened.draft, self._show, None))
+        self._settle(opened)
+        return None
+
+    def keep_mine(self) -> None:
+        """Let the next save overwrite what another program has written; raises ``SaveFailed``."""
+        if self._stored is not None:
+            self._stored = files.overruling(self._stored)
+        self.mark_unsaved()
+
+    def mark_unsaved(self) -> None:
+        """Say that this draft stands in no file, whatever is undone, until it is saved."""
         self.end_gesture()
-        was_clean = self.clean
+        self._saved = None
+        self.undo_stack.resetClean()
+        self._note_clean()
+
+    def _settle(self, stored: files.Stored) -> None:
+        """The draft and the files are the same now."""
+        self._stored, self._saved, self._clean = stored, self._draft, True
+        self.end_gesture()
         self.undo_stack.setClean()
-        if was_clean:
-            self.saved_changed.emit()
+        self.saved_changed.emit()
         self._check_soon.start()
+
+    def _note_clean(self) -> None:
+        clean = self._saved is not None and _equal(self._saved, self._draft)
+        if clean != self._clean:
+            self._clean = clean
+            self.saved_changed.emit()
+
+    def _is_refused(self) -> bool:
+        if self._read_only is not None:
+            self.refused.emit(self._read_only)
+        return self._read_only is not None
 
     def check_now(self) -> tuple[Problem, ...]:
         """Check at once what would be checked when the event loop is next idle; the problems."""
@@ -154,7 +242,8 @@ class Document(QObject):
         if tree is not self._checked:
             self._found = self._checker.update(self._checked, tree)
             self._checked = tree
-        problems = (*(self._stored.problems if self._stored else ()), *self._found)
+        stored = self._stored.problems if self._stored else ()
+        problems = in_plain_words((*stored, *self._found), tree)
         if problems != self._problems:
             self._problems = problems
             self.problems_changed.emit(problems)
@@ -165,6 +254,7 @@ class Document(QObject):
         selection = _carried(self._selection, before, draft)
         reselected = selection != self._selection
         self._selection = selection
+        self._note_clean()
         self.changed.emit(before, draft)
         if reselected:
             self.selection_changed.emit(selection)
@@ -184,13 +274,20 @@ class _Edit(QUndoCommand):
         gesture: tuple[str, int] | None,
     ) -> None:
         super().__init__(label)
-        self.before, self.after, self.show, self.gesture = before, after, show, gesture
+        self.before, self.after, self.gesture = before, after, gesture
+        # Held strongly, the document and its steps would be one cycle. Python may take such a cycle apart at
+        # a step, and the stack would then delete that step a second time.
+        self._document_show = WeakMethod(show)
 
     def redo(self) -> None:
-        self.show(self.after)
+        self._show(self.after)
 
     def undo(self) -> None:
-        self.show(self.before)
+        self._show(self.before)
+
+    def _show(self, draft: Draft) -> None:
+        if (show := self._document_show()) is not None:
+            show(draft)
 
     def id(self) -> int:
         return -1 if self.gesture is None else 1

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from engine import Json, NodeId, Tree
 
@@ -12,6 +13,21 @@ class Place:
 
     x: float
     y: float
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A text beside the tree, in Markdown: a small paper, or the title of a frame around cards.
+
+    ``width`` and ``height`` are in scene units. ``colour`` names a token of the theme; None is the usual one.
+    """
+
+    place: Place
+    width: float
+    height: float
+    text: str = ""
+    kind: Literal["note", "frame"] = "note"
+    colour: str | None = None
 
 
 @dataclass(frozen=True)
@@ -25,3 +41,4 @@ class Draft:
     tree: Tree
     places: Mapping[NodeId, Place] = field(default_factory=dict)
     design: Mapping[str, Json] = field(default_factory=dict)
+    notes: Mapping[str, Note] = field(default_factory=dict)

@@ -6,12 +6,15 @@ editing a node that is not there, is a ``KeyError``. Members go by their JSON na
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from designer.document.draft import Draft, Place
-from engine import NODE_TYPES, UNKNOWN, AnyNode, Budget, ClassifyNode, NodeId, Transition, Tree
+from pydantic import ValidationError
+
+from designer.document import design, flow
+from designer.document.draft import Draft, Note, Place
+from engine import NODE_TYPES, UNKNOWN, AnyNode, Budget, ClassifyNode, Node, NodeId, Transition, Tree
 
 _Part = TypeVar("_Part", Tree, AnyNode, Budget)
 
@@ -20,28 +23,110 @@ _NUMBERED: Final = re.compile(r"(.+?)-\d+")
 
 def unique_id(tree: Tree, base: str) -> NodeId:
     """The base itself where it is free, else ``base-2``, ``base-3`` and so on."""
-    if base not in tree.nodes:
-        return base
-    numbered = _NUMBERED.fullmatch(base)
-    stem, number = numbered.group(1) if numbered else base, 2
-    while f"{stem}-{number}" in tree.nodes:
-        number += 1
-    return f"{stem}-{number}"
+    return unique_names(tree.nodes, [base])[0]
+
+
+def unique_names(taken: Iterable[str], bases: Iterable[str]) -> list[str]:
+    """For each base a name of its own: the base itself where it is free, else with the first free number."""
+    used, numbers, names = set(taken), dict[str, int](), list[str]()
+    for base in bases:
+        name = base
+        if name in used:
+            numbered = _NUMBERED.fullmatch(name)
+            stem = numbered.group(1) if numbered else name
+            number = numbers.get(stem, 2)
+            while f"{stem}-{number}" in used:
+                number += 1
+            numbers[stem] = number
+            name = f"{stem}-{number}"
+        used.add(name)
+        names.append(name)
+    return names
 
 
 def add_node(draft: Draft, kind: str, place: Place, base: str | None = None) -> Draft:
     """A new node of this kind, its required members empty; the first node of a tree is its start."""
     tree, node_id = draft.tree, unique_id(draft.tree, base or kind)
-    node = NODE_TYPES[kind]()
-    if node.required_key is not None:
-        node = node.replace(**{_attribute(node, node.required_key): ""})
-    if isinstance(node, ClassifyNode):
-        node = node.replace(answers=())
+    node = _begun(NODE_TYPES[kind]())
     return replace(
         draft,
         tree=tree.replace(nodes={**tree.nodes, node_id: node}, start_node_id=tree.start_node_id or node_id),
         places={**draft.places, node_id: place},
     )
+
+
+def add_linked(draft: Draft, source: NodeId, branch: str, kind: str, place: Place) -> Draft:
+    """A new node of this kind that the branch leads to, whatever it led to before."""
+    node_id = unique_id(draft.tree, kind)
+    return connect(add_node(draft, kind, place), source, branch, node_id)
+
+
+def insert_node(
+    draft: Draft, source: NodeId, branch: str, kind: str, place: Place, *, room: float = 0.0
+) -> Draft:
+    """A new node within a branch: every way out of it leads to where the branch led.
+
+    What lies at or to the right of that old target moves ``room`` units to the right, except the source.
+    """
+    node_id, old = unique_id(draft.tree, kind), draft.tree.nodes[source].targets.get(branch, "")
+    edge = draft.places[old].x if old in draft.places else float("inf")
+    moved = {i: Place(p.x + room, p.y) for i, p in draft.places.items() if p.x >= edge and i != source}
+    after = add_linked(move_nodes(draft, moved) if room > 0 else draft, source, branch, kind, place)
+    for way in after.tree.nodes[node_id].branches() if old else ():
+        after = connect(after, node_id, way, old)
+    return after
+
+
+def change_kind(draft: Draft, node_id: NodeId, kind: str) -> Draft:
+    """With the node of another kind, keeping what fits: name, description, and where its branches lead.
+
+    Branches of the same label keep their targets; the others take the targets that are left, in order. A
+    node that becomes a question has its old branches as answers.
+    """
+    old = draft.tree.nodes[node_id]
+    if old.type == kind:
+        return draft
+    kept = {"name": old.name, "description": old.description, **old.unknown_members}
+    try:
+        made = _begun(NODE_TYPES[kind].model_validate(kept))
+    except ValidationError:  # members this kind knows, with values of another type
+        names = {field.alias or name for name, field in NODE_TYPES[kind].model_fields.items()}
+        unknown = {name: value for name, value in old.unknown_members.items() if name not in names}
+        made = _begun(
+            NODE_TYPES[kind].model_validate({"name": old.name, "description": old.description} | unknown)
+        )
+    labels = dict.fromkeys((*old.branches(), *old.targets))
+    if isinstance(made, ClassifyNode):
+        answers = dict.fromkeys((*(made.answers or ()), *labels))
+        made = made.replace(answers=tuple(answer for answer in answers if answer and answer != UNKNOWN))
+    targets = {label: old.targets[label] for label in labels if old.targets.get(label)}
+    same = {branch: targets.pop(branch) for branch in made.branches() if branch in targets}
+    left = iter(targets.values())
+    linked = {branch: same.get(branch) or next(left, None) for branch in made.branches()}
+    transitions = (Transition(condition=b, next_node_id=target) for b, target in linked.items() if target)
+    return _with_node(draft, node_id, made.replace(transitions=tuple(transitions)))
+
+
+def heal(draft: Draft, ids: Collection[NodeId]) -> Draft:
+    """With every branch that led to these nodes leading to where they lead, which is one place only."""
+    (onward,) = flow.exits(draft.tree, ids)
+    inside, tree = set(ids), draft.tree
+
+    def healed(node: AnyNode) -> AnyNode:
+        return _retargeted(node, lambda target: onward if target in inside else target)
+
+    start = onward if tree.start_node_id in inside else tree.start_node_id
+    nodes = {i: node if i in inside else healed(node) for i, node in tree.nodes.items()}
+    return replace(draft, tree=tree.replace(nodes=nodes, start_node_id=start))
+
+
+def detach(draft: Draft, ids: Collection[NodeId]) -> Draft:
+    """With these nodes taken out of the flow, which goes on without them; what links them stays."""
+    after, (onward,) = heal(draft, ids), flow.exits(draft.tree, ids)
+    nodes = {
+        i: _without_targets(node, {onward}) if i in ids else node for i, node in after.tree.nodes.items()
+    }
+    return replace(after, tree=after.tree.replace(nodes=nodes))
 
 
 def remove_nodes(draft: Draft, ids: Iterable[NodeId]) -> Draft:
@@ -68,7 +153,7 @@ def move_nodes(draft: Draft, places: Mapping[NodeId, Place]) -> Draft:
 
 
 def rename_node(draft: Draft, old: NodeId, new: NodeId) -> Draft:
-    """With the node under its new id everywhere: transitions, start and place follow; its rank stays."""
+    """With the node under its new id everywhere: branches, start, place, design; its rank stays."""
     tree = draft.tree
     if old == new:
         return draft
@@ -76,20 +161,17 @@ def rename_node(draft: Draft, old: NodeId, new: NodeId) -> Draft:
         raise ValueError("another node has this id")
     _ = tree.nodes[old]
 
-    def follows(transition: Transition) -> Transition:
-        return transition.replace(next_node_id=new) if transition.next_node_id == old else transition
-
-    def retargeted(node: AnyNode) -> AnyNode:
-        touched = any(t.next_node_id == old for t in node.transitions)
-        return node.replace(transitions=tuple(map(follows, node.transitions))) if touched else node
+    def follows(target: NodeId) -> NodeId:
+        return new if target == old else target
 
     return replace(
         draft,
         tree=tree.replace(
-            nodes={new if i == old else i: retargeted(node) for i, node in tree.nodes.items()},
-            start_node_id=new if tree.start_node_id == old else tree.start_node_id,
+            nodes={follows(i): _retargeted(node, follows) for i, node in tree.nodes.items()},
+            start_node_id=follows(tree.start_node_id),
         ),
-        places={new if i == old else i: place for i, place in draft.places.items()},
+        places={follows(i): place for i, place in draft.places.items()},
+        design=design.renamed(draft.design, {old: new}),
     )
 
 
@@ -152,6 +234,13 @@ def set_field(draft: Draft, node_id: NodeId, member: str, value: object) -> Draf
     return _with_node(draft, node_id, _with_member(node, member, value, required=member == node.required_key))
 
 
+def set_fields(draft: Draft, ids: Iterable[NodeId], member: str, value: object) -> Draft:
+    """With one member set in all of these nodes."""
+    for node_id in ids:
+        draft = set_field(draft, node_id, member, value)
+    return draft
+
+
 def set_tree_field(draft: Draft, member: str, value: object) -> Draft:
     """With one member of the tree set (not its nodes); None or an optional text left empty means absent."""
     if member == "nodes":
@@ -183,6 +272,22 @@ def set_parameter(draft: Draft, node_id: NodeId, name: str, *value: object) -> D
     return set_field(draft, node_id, "predicateParameters", parameters)
 
 
+def set_notes(draft: Draft, notes: Mapping[str, Note | None]) -> Draft:
+    """With these notes as they are given; None takes one away."""
+    after = {name: note for name, note in {**draft.notes, **notes}.items() if note is not None}
+    return draft if after == draft.notes else replace(draft, notes=after)
+
+
+def _begun(node: Node) -> Node:
+    """The node with the members it cannot do without, empty where they are not there."""
+    key = node.required_key and _attribute(node, node.required_key)
+    if key and getattr(node, key) is None:
+        node = node.replace(**{key: ""})
+    if isinstance(node, ClassifyNode) and node.answers is None:
+        node = node.replace(answers=())
+    return node
+
+
 def _with_node(draft: Draft, node_id: NodeId, node: AnyNode) -> Draft:
     tree = draft.tree
     return (
@@ -207,6 +312,14 @@ def _attribute(part: Tree | AnyNode | Budget, member: str) -> str:
         if member == (field.alias or name):
             return name
     raise KeyError(member)
+
+
+def _retargeted(node: AnyNode, follows: Callable[[NodeId], NodeId]) -> AnyNode:
+    moved = tuple(
+        t if (target := follows(t.next_node_id)) == t.next_node_id else t.replace(next_node_id=target)
+        for t in node.transitions
+    )
+    return node if moved == node.transitions else node.replace(transitions=moved)
 
 
 def _without_targets(node: AnyNode, gone: Collection[NodeId]) -> AnyNode:

@@ -4,6 +4,7 @@ A file is written beside its target first, pushed to the disk, and then put in i
 whatever happens meanwhile, the target is the old file or the new one.
 """
 
+import difflib
 import errno
 import hashlib
 import json
@@ -13,12 +14,13 @@ import secrets
 import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Literal
 
 from designer.document import layout
-from designer.document.draft import Draft, Place
+from designer.document.draft import Draft, Note, Place
+from designer.document.folders import private_folder, state_path
 from engine import (
     DocumentRefused,
     Json,
@@ -35,6 +37,8 @@ FORMAT: Final = 1
 """The newest form of design files this program understands."""
 
 _TEMPORARY: Final = ".treewright-tmp"
+_LONGEST_NAME: Final = 200
+_LARGEST_BACKUP: Final = 16_000_000
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,8 @@ class Stored:
     problems: tuple[Problem, ...] = ()
     marks: Mapping[Path, str | None] = field(default_factory=dict, repr=False)
     """For each of the files the hash of its bytes, None where there is no such file."""
+    overruled: Mapping[Path, str | None] = field(default_factory=dict, repr=False)
+    """Hashes of what another program wrote and the person decided to overwrite."""
     broken_design: bool = False
 
 
@@ -70,7 +76,7 @@ class SaveFailed(TreewrightError):
 
     def __init__(self, path: Path, cause: str) -> None:
         super().__init__(f"{path.name} could not be saved: {cause}. The file on the disk is unchanged.")
-        self.path = path
+        self.path, self.cause = path, cause
 
 
 class ChangedOutside(TreewrightError):
@@ -133,9 +139,9 @@ def save_tree(
     path = path.absolute() if path else stored.path if stored else None
     if path is None:
         raise ValueError("a document that has no file yet is saved under a path")
-    design, aside = design_path(path), design_path(path).with_suffix(".json.broken")
+    design, aside = design_path(path), _broken_path(path)
     here = stored if stored and stored.path == path else None
-    current = {target: _read(target) for target in (aside, design, path)}
+    current = {target: _read(target) for target in (design, path)}
     # The tree comes last: a crash in between leaves an old tree with new places, which is harmless.
     wanted = {design: design_bytes(draft), path: write_tree(draft.tree)}
     if here:
@@ -144,20 +150,88 @@ def save_tree(
         if unchanged and not touched:
             return here
         for target in () if force else touched:
-            if current[target] != wanted[target]:
+            if current[target] != wanted[target] and _mark(current[target]) != here.overruled.get(target, ""):
                 raise ChangedOutside(target)
         if path not in touched and wanted[path] == write_tree(here.draft.tree):
             del wanted[path]  # a tree nobody changed keeps its own spelling, whatever tool wrote it
         if here.broken_design and (broken := current[design]) is not None:
-            wanted = {aside: broken, **wanted}
+            wanted, current[aside] = {aside: broken, **wanted}, _read(aside)
+    if path in wanted and wanted[path] != current[path]:
+        _back_up(path, current[path], theirs=here is None or path in touched)
     _replace({target: data for target, data in wanted.items() if data != current[target]}, current)
     now = current | wanted
     return Stored(path, draft, marks={target: _mark(now[target]) for target in (path, design)})
 
 
-def save_bytes(path: Path, data: bytes) -> None:
-    """Write a file of its own, an export for instance, whole or not at all; raises ``SaveFailed``."""
-    _replace({path: data}, {path: _read(path)})
+def save_bytes(path: Path, data: bytes, mode: int = 0o666) -> None:
+    """Write a file of its own, an export for instance, whole or not at all; raises ``SaveFailed``.
+
+    ``mode`` is what a new file gets, less the mask of the process; one that is there keeps its own.
+    """
+    _replace({path: data}, {path: _read(path)}, mode)
+
+
+def changed_outside(stored: Stored) -> Mapping[Path, str | None]:
+    """The files another program wrote or removed since they were read, with the hashes of what is there now.
+
+    Without those whose present content the person has decided to overwrite.
+    """
+    changed = {}
+    for target, mark in stored.marks.items():
+        # What cannot be read now has not been shown to differ; saving will tell.
+        with suppress(SaveFailed):
+            now = _mark(_read(target))
+            if now != mark and now != stored.overruled.get(target, ""):
+                changed[target] = now
+    return changed
+
+
+def overruling(stored: Stored) -> Stored:
+    """The same, with whatever now stands on the disk to be overwritten by the next save."""
+    return replace(stored, overruled={target: _mark(_read(target)) for target in stored.marks})
+
+
+def difference(draft: Draft, path: Path) -> str:
+    """What saving the draft would change in its files, as a unified diff of canonical texts.
+
+    A tree that cannot be read stands there as it is.
+    """
+    theirs = open_tree(path)
+    texts = (
+        (write_tree(theirs.draft.tree).decode(), design_bytes(theirs.draft).decode())
+        if isinstance(theirs, Stored)
+        else (theirs.text, "")
+    )
+    mine = write_tree(draft.tree).decode(), design_bytes(draft).decode()
+    lines: list[str] = []
+    for target, before, after in zip((path, design_path(path)), texts, mine, strict=True):
+        names = f"{target.name} on disk", f"{target.name} here"
+        lines += difflib.unified_diff(before.splitlines(), after.splitlines(), *names, lineterm="")
+    return "\n".join(lines)
+
+
+def previous_path(path: Path) -> Path:
+    """Where the version of a tree file lies that the last save replaced."""
+    return state_path("backups", path).with_suffix(".json")
+
+
+def previous(path: Path, draft: Draft, card_size: layout.CardSize = layout.usual_size) -> Draft | None:
+    """The draft with the tree that the last save replaced, if there is one; nodes keep their places."""
+    try:
+        return draft_of(previous_path(path).read_bytes(), design_bytes(draft), card_size)
+    except (OSError, DocumentRefused):
+        return None
+
+
+def draft_of(tree: bytes, design: bytes, card_size: layout.CardSize = layout.usual_size) -> Draft:
+    """The draft in the bytes of two files; raises ``DocumentRefused`` with the reason when there is none."""
+    reading = read_tree(tree)
+    if not reading.whole:
+        raise DocumentRefused("type-invalid", "A part of the tree could not be understood.")
+    read = _design_of("The design", design)
+    if read.problems or read.newer:
+        raise DocumentRefused("design-unreadable", "The design could not be understood.")
+    return _laid_out(reading.tree, read, card_size)
 
 
 def design_bytes(draft: Draft) -> bytes:
@@ -168,10 +242,35 @@ def design_bytes(draft: Draft) -> bytes:
         if (place := draft.places.get(node_id))
     ]
     members = [f'"format": {FORMAT}', f'"places": {{{_block(places, 4)}}}']
+    notes = [
+        f"{json.dumps(name, ensure_ascii=False)}: {json.dumps(_spelled(note), ensure_ascii=False)}"
+        for name, note in draft.notes.items()
+    ]
+    if notes:
+        members.append(f'"notes": {{{_block(notes, 4)}}}')
     for name, value in draft.design.items():
         text = json.dumps(value, ensure_ascii=False, indent=2).replace("\n", "\n  ")
         members.append(f"{json.dumps(name, ensure_ascii=False)}: {text}")
     return f"{{{_block(members, 2)}}}\n".encode()
+
+
+def _spelled(note: Note) -> dict[str, Json]:
+    colour = {"colour": note.colour} if note.colour else {}
+    return {
+        "kind": note.kind,
+        "place": [round(note.place.x), round(note.place.y)],
+        "size": [round(note.width), round(note.height)],
+        "text": note.text,
+        **colour,
+    }
+
+
+def _note(members: Mapping[str, Any]) -> Note:
+    """The note these members describe; raises like any look into JSON that is not as it should be."""
+    (x, y), (width, height), colour = members["place"], members["size"], members.get("colour")
+    kind: Literal["note", "frame"] = "frame" if members.get("kind") == "frame" else "note"
+    text, tone = str(members.get("text", "")), None if colour is None else str(colour)
+    return Note(Place(float(x), float(y)), float(width), float(height), text, kind, tone)
 
 
 def _block(lines: Iterable[str], indent: int) -> str:
@@ -185,16 +284,24 @@ class _Design:
 
     members: Mapping[str, Json] = field(default_factory=dict)
     places: Mapping[NodeId, Place] = field(default_factory=dict)
+    notes: Mapping[str, Note] = field(default_factory=dict)
     mark: str | None = None
     problems: tuple[Problem, ...] = ()
     newer: int | None = None
 
 
 def _read_design(path: Path) -> _Design:
-    mark = None
     try:
-        data = path.read_bytes()
-        mark = _mark(data)
+        return _design_of(path.name, path.read_bytes())
+    except FileNotFoundError:
+        return _Design()
+    except OSError as error:
+        return _Design(problems=(_unusable(path.name, _cause(error)),))
+
+
+def _design_of(name: str, data: bytes) -> _Design:
+    mark = _mark(data)
+    try:
         members = json.loads(data)
         # What could be read but not written again, such as NaN or half a surrogate pair, is refused here.
         json.dumps(members, ensure_ascii=False, allow_nan=False).encode()
@@ -202,20 +309,19 @@ def _read_design(path: Path) -> _Design:
         if int(form) > FORMAT:
             return _Design(mark=mark, newer=form)
         places = {i: Place(float(x), float(y)) for i, (x, y) in members.pop("places", {}).items()}
-    except FileNotFoundError:
-        return _Design()
-    except OSError as error:
-        cause = _cause(error)
+        notes = {name: _note(note) for name, note in members.pop("notes", {}).items()}
     except json.JSONDecodeError as error:
         cause = f"line {error.lineno}, column {error.colno}: {error.msg}"
-    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         cause = "it is no design file of this program"
     else:
-        return _Design(members, places, mark)
-    message = (
-        f"{path.name} cannot be used ({cause}). The nodes were laid out anew; saving keeps that file aside."
-    )
-    return _Design(mark=mark, problems=(Problem("design-unreadable", "warning", message),))
+        return _Design(members, places, notes, mark)
+    return _Design(mark=mark, problems=(_unusable(name, cause),))
+
+
+def _unusable(name: str, cause: str) -> Problem:
+    message = f"{name} cannot be used ({cause}). The nodes were laid out anew; saving keeps that file aside."
+    return Problem("design-unreadable", "warning", message)
 
 
 def _laid_out(tree: Tree, design: _Design, card_size: layout.CardSize) -> Draft:
@@ -223,7 +329,7 @@ def _laid_out(tree: Tree, design: _Design, card_size: layout.CardSize) -> Draft:
     if len(known) < len(tree.nodes):
         sizes = {i: card_size(node, i) for i, node in tree.nodes.items()}
         known = layout.arrange(tree, sizes, pinned=known)
-    return Draft(tree, known, design.members)
+    return Draft(tree, known, design.members, design.notes)
 
 
 def _unreadable(path: Path, text: str, code: str, message: str, *place: int) -> Unreadable:
@@ -245,52 +351,77 @@ def _read(path: Path) -> bytes | None:
         raise SaveFailed(path, _cause(error)) from error
 
 
-def _replace(wanted: Mapping[Path, bytes], current: Mapping[Path, bytes | None]) -> None:
+def _broken_path(path: Path) -> Path:
+    return design_path(path).with_suffix(".json.broken")
+
+
+def _back_up(path: Path, data: bytes | None, *, theirs: bool) -> None:
+    """Keep what a save is about to replace; only another's work is worth giving up the save for."""
+    if data is None or len(data) > _LARGEST_BACKUP:
+        return
+    target = previous_path(path)
+    try:
+        private_folder(target.parent)
+        save_bytes(target, data, 0o600)
+    except (OSError, SaveFailed) as error:
+        if theirs:
+            cause = error.cause if isinstance(error, SaveFailed) else _cause(error)
+            raise SaveFailed(path, f"what it would replace cannot be kept ({cause})") from error
+
+
+def _replace(wanted: Mapping[Path, bytes], current: Mapping[Path, bytes | None], mode: int = 0o666) -> None:
     """Put all the files in place, or none."""
     staged: dict[Path, Path] = {}
+    former: dict[Path, Path] = {}
     moved: list[Path] = []
     target = Path()
     try:
         for target, data in wanted.items():
             _sweep(target)
-            staged[target] = _stage(target, data)
+            staged[target] = _stage(target, data, mode)
+        # What is moved before the last file can be moved back then, even on a disk that is full by now.
+        for target in [*wanted][:-1]:
+            if (old := current[target]) is not None:
+                former[target] = _stage(target, old)
         for target, temporary in staged.items():
             temporary.replace(target.resolve())
             moved.append(target)
     except OSError as error:
         for done in moved:
             with suppress(OSError):
-                _restore(done, current[done])
-        for temporary in staged.values():
+                _restore(done, former.get(done))
+        raise SaveFailed(target, _cause(error)) from error
+    finally:
+        for temporary in (*staged.values(), *former.values()):
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
-        raise SaveFailed(target, _cause(error)) from error
     for folder in {target.resolve().parent for target in wanted}:
         _settle(folder)
 
 
-def _restore(path: Path, data: bytes | None) -> None:
-    if data is None:
+def _restore(path: Path, former: Path | None) -> None:
+    if former is None:
         path.unlink(missing_ok=True)
     else:
-        _stage(path, data).replace(path.resolve())
+        former.replace(path.resolve())
 
 
-def _stage(path: Path, data: bytes) -> Path:
+def _stage(path: Path, data: bytes, mode: int = 0o666) -> Path:
     """Write the bytes beside the file the path leads to, with that file's mode, and onto the disk."""
     target = path.resolve()
-    mode = target.stat().st_mode if target.exists() else None
+    kept = target.stat().st_mode if target.exists() else None
     # A move in the folder would pass over the protection of the file itself, and root over every mode.
-    if mode is not None and not (mode & 0o222 and os.access(target, os.W_OK)):
+    if kept is not None and not (kept & 0o222 and os.access(target, os.W_OK)):
         raise PermissionError(errno.EACCES, "It is write-protected")
-    temporary = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}{_TEMPORARY}")
+    temporary = target.with_name(f"{_temporary_stem(target)}{os.getpid()}-{secrets.token_hex(4)}{_TEMPORARY}")
     try:
-        with temporary.open("xb") as file:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        if mode is not None:
-            temporary.chmod(stat.S_IMODE(mode))
+        if kept is not None:
+            temporary.chmod(stat.S_IMODE(kept))
     except BaseException:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -298,10 +429,18 @@ def _stage(path: Path, data: bytes) -> Path:
     return temporary
 
 
+def _temporary_stem(target: Path) -> str:
+    """The beginning of a temporary name; a long name is told by its hash, to stay a name the system takes."""
+    name = target.name
+    if len(os.fsencode(name)) > _LONGEST_NAME:
+        name = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
+    return f".{name}."
+
+
 def _sweep(path: Path) -> None:
     """Remove what a process that died while it saved this file has left beside it."""
     target = path.resolve()
-    ours = re.compile(rf"\.{re.escape(target.name)}\.(\d+)-[0-9a-f]+{re.escape(_TEMPORARY)}")
+    ours = re.compile(rf"{re.escape(_temporary_stem(target))}(\d+)-[0-9a-f]+{re.escape(_TEMPORARY)}")
     with suppress(OSError):
         for entry in target.parent.iterdir():
             match = ours.fullmatch(entry.name)

@@ -1,15 +1,20 @@
-"""Automatic layout: layers from left to right, as few crossings as a quick search finds, no overlaps.
+"""Automatic layout: layers one after the other, as few crossings as a quick search finds, no overlaps.
 
 The way of Sugiyama: break the cycles by walking from the start, give each node the layer of its longest
 way there, order each layer by where its neighbours are, then move every card as near to its neighbours as
 the cards beside it allow. The same tree and sizes always give the same places.
+
+Layers go from left to right. A tree that grows downwards is laid out on its side and then turned.
 """
 
 from bisect import bisect_right, insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, chain, pairwise, repeat
-from typing import Final, TypeAlias
+from math import ceil
+from typing import Final, NamedTuple, TypeAlias
 
+from designer.document.cells import Cells
+from designer.document.design import Direction
 from designer.document.draft import Place
 from engine import AnyNode, NodeId, TerminalNode, Tree
 
@@ -18,10 +23,31 @@ Size: TypeAlias = tuple[float, float]
 
 CardSize: TypeAlias = Callable[[AnyNode, NodeId], Size]
 
-_COLUMN_GAP: Final = 149.0  # with a card of 236 it keeps every column on the grid
-_ROW_GAP: Final = 44.0
-_LINE_GAP: Final = 22.0  # beside a branch that passes through a layer
+Progress: TypeAlias = Callable[[float], None]
+"""Hears how much is done, from 0 to 1; what it raises ends the work."""
+
+
+class _Gaps(NamedTuple):
+    """The least distances, in scene units."""
+
+    layer: float
+    """Between two layers."""
+    card: float
+    """After a card that has branches, within its layer."""
+    end: float
+    """After a terminal."""
+    before: float
+    """Between a card and a branch that passes through its layer after it."""
+    line: float
+    """After such a branch."""
+
+
+_GAPS: Final[Mapping[Direction, _Gaps]] = {
+    "right": _Gaps(149.0, 44.0, 44.0, 22.0, 22.0),  # with a card of 236 it keeps every column on the grid
+    "down": _Gaps(99.0, 149.0, 44.0, 149.0, 22.0),  # the names of stubs stand beside a card
+}
 _GRID: Final = 11
+_ROOM: Final = 44.0  # between a block and the card it makes way for
 _CROWD: Final = 4  # a terminal with more branches than this is reached by stubs from all but the layer before
 _SWEEPS: Final = 24
 _PATIENCE: Final = 4  # sweeps, or rounds of swaps, that may pass without a gain
@@ -32,21 +58,32 @@ _Links: TypeAlias = list[list[tuple[int, float]]]
 
 
 def arrange(
-    tree: Tree, sizes: Mapping[NodeId, Size], pinned: Mapping[NodeId, Place] | None = None
+    tree: Tree,
+    sizes: Mapping[NodeId, Size],
+    pinned: Mapping[NodeId, Place] | None = None,
+    *,
+    direction: Direction = "right",
+    origin: Place | None = None,
+    progress: Progress = lambda _: None,
 ) -> dict[NodeId, Place]:
     """A place for every node of the tree, in the order of its nodes.
 
-    What can be reached from the start comes first, everything else as a block of its own below. Nodes in
-    ``pinned`` stay where they are; the others are laid out among themselves, beside the pinned node that
-    leads to them where there is one, and clear of all pinned cards.
+    Nodes in ``pinned`` stay where they are. The others are laid out among themselves, clear of all pinned
+    cards: as one block with its upper left corner at ``origin``, or without one what can be reached from the
+    start first, beside the pinned node that leads to it where there is one, and everything else below.
     """
-    places = {i: place for i, place in (pinned or {}).items() if i in tree.nodes}
-    free = [i for i in tree.nodes if i not in places]
-    reached = _reachable(tree)
-    for block in ([i for i in free if i in reached], [i for i in free if i not in reached]):
+    stay = {i: place for i, place in (pinned or {}).items() if i in tree.nodes}
+    free = [i for i in tree.nodes if i not in stay]
+    if direction == "down":
+        sizes = {i: (sizes[i][1], sizes[i][0]) for i in tree.nodes}
+        stay, origin = _turned(stay), Place(origin.y, origin.x) if origin else None
+    places = stay
+    for block in [free] if origin else _reachable_first(tree, free):
         if block:
-            boxes = _block(tree, sizes, block)
-            places |= _settled(tree, sizes, boxes, places)
+            boxes = _block(tree, sizes, block, _GAPS[direction], progress)
+            places = places | _settled(tree, sizes, boxes, places, _GAPS[direction], origin)
+    if direction == "down":
+        places = _turned(places)
     return {i: places[i] for i in tree.nodes}
 
 
@@ -59,7 +96,12 @@ def _ports(node: AnyNode) -> list[str]:
     return list(dict.fromkeys([*node.branches(), *(t.condition for t in node.transitions)]))
 
 
-def _reachable(tree: Tree) -> set[NodeId]:
+def _turned(places: Mapping[NodeId, Place]) -> dict[NodeId, Place]:
+    return {i: Place(place.y, place.x) for i, place in places.items()}
+
+
+def _reachable_first(tree: Tree, free: Sequence[NodeId]) -> tuple[list[NodeId], list[NodeId]]:
+    """Those of the nodes that can be reached from the start, and the others."""
     seen = {tree.start_node_id} & tree.nodes.keys()
     ahead = list(seen)
     while ahead:
@@ -68,66 +110,80 @@ def _reachable(tree: Tree) -> set[NodeId]:
             if target in tree.nodes and target not in seen:
                 seen.add(target)
                 ahead.append(target)
-    return seen
+    return [i for i in free if i in seen], [i for i in free if i not in seen]
 
 
 def _settled(
-    tree: Tree, sizes: Mapping[NodeId, Size], block: Mapping[NodeId, Place], placed: Mapping[NodeId, Place]
+    tree: Tree,
+    sizes: Mapping[NodeId, Size],
+    block: Mapping[NodeId, Place],
+    placed: Mapping[NodeId, Place],
+    gaps: _Gaps,
+    origin: Place | None,
 ) -> dict[NodeId, Place]:
-    """The block moved as a whole: beside what leads to it, else below, and down until it is clear."""
+    """The block moved as a whole: to its origin, beside what leads to it, else below; down until clear."""
     dx, dy = 0.0, 0.0
-    if placed:
-        lead = next(
-            (
-                (source, target)
-                for source in placed
-                for target in tree.nodes[source].targets.values()
-                if target in block
-            ),
-            None,
-        )
-        if lead:
-            source, target = lead
-            dx = placed[source].x + sizes[source][0] + _COLUMN_GAP - block[target].x
-            dy = placed[source].y - block[target].y
-        else:
-            dx = min(place.x for place in placed.values())
-            dy = max(place.y + sizes[i][1] for i, place in placed.items()) + 2 * _ROW_GAP
-    while down := _overlap(sizes, block, placed, dx, dy):
+    lead = None if origin else _lead(tree, block, placed)
+    if origin:
+        dx, dy = origin.x, origin.y
+    elif lead:
+        source, target = lead
+        dx = placed[source].x + sizes[source][0] + gaps.layer - block[target].x
+        dy = placed[source].y - block[target].y
+    elif placed:
+        dx = min(place.x for place in placed.values())
+        dy = max(place.y + sizes[i][1] for i, place in placed.items()) + 2 * gaps.end
+    dx, dy = _snapped(dx), _snapped(dy)
+    left = min(place.x for place in block.values()) + dx
+    right = max(place.x + sizes[i][0] for i, place in block.items()) + dx
+    beside: Cells[NodeId] = Cells()
+    for i, place in placed.items():
+        if place.x <= right and place.x + sizes[i][0] >= left:
+            beside.put(i, (place.x, place.y, *sizes[i]))
+    while down := _overlap(sizes, block, placed, beside, dx, dy):
         dy += down
-    return {i: Place(_snapped(place.x + dx), _snapped(place.y + dy)) for i, place in block.items()}
+    return {i: Place(place.x + dx, place.y + dy) for i, place in block.items()}
+
+
+def _lead(
+    tree: Tree, block: Mapping[NodeId, Place], placed: Mapping[NodeId, Place]
+) -> tuple[NodeId, NodeId] | None:
+    """The first placed node that leads to one of the block, and that one."""
+    return next(
+        (
+            (source, target)
+            for source in placed
+            for target in tree.nodes[source].targets.values()
+            if target in block
+        ),
+        None,
+    )
 
 
 def _overlap(
     sizes: Mapping[NodeId, Size],
     block: Mapping[NodeId, Place],
     placed: Mapping[NodeId, Place],
+    beside: Cells[NodeId],
     dx: float,
     dy: float,
 ) -> float:
     """How far the block must go down to be clear of the cards that it would cover here."""
-    left = min(place.x for place in block.values()) + dx
-    right = max(place.x + sizes[i][0] for i, place in block.items()) + dx
-    others = [(p.x, p.y, *sizes[i]) for i, p in placed.items() if p.x < right and p.x + sizes[i][0] > left]
-    return max(
-        (
-            oy + oh + _ROW_GAP - (place.y + dy)
-            for i, place in block.items()
-            for ox, oy, ow, oh in others
-            if ox < place.x + dx + sizes[i][0]
-            and ox + ow > place.x + dx
-            and oy - _GRID < place.y + dy + sizes[i][1]
-            and oy + oh + _GRID > place.y + dy
-        ),
-        default=0.0,
-    )
+    most = 0.0
+    for i, place in block.items():
+        y, (w, h) = place.y + dy, sizes[i]
+        for other in beside.near((place.x + dx, y - _GRID, w, h + 2 * _GRID)):
+            most = max(most, placed[other].y + sizes[other][1] + _ROOM - y)
+    return float(ceil(most / _GRID) * _GRID)
 
 
 def _snapped(value: float) -> float:
     return float(round(value / _GRID) * _GRID)
 
 
-def _block(tree: Tree, sizes: Mapping[NodeId, Size], ids: Sequence[NodeId]) -> dict[NodeId, Place]:
+def _block(
+    tree: Tree, sizes: Mapping[NodeId, Size], ids: Sequence[NodeId], gaps: _Gaps, progress: Progress
+) -> dict[NodeId, Place]:
     """These nodes laid out from the origin, as if there were no others."""
     index = {node_id: i for i, node_id in enumerate(ids)}
     out = [_targets(tree.nodes[node_id], index) for node_id in ids]
@@ -135,15 +191,19 @@ def _block(tree: Tree, sizes: Mapping[NodeId, Size], ids: Sequence[NodeId]) -> d
     layer = _layers(order, forward)
     ends = [isinstance(tree.nodes[node_id], TerminalNode) for node_id in ids]
     rows, back, ahead = _rows(order, forward, layer, ends)
-    rows = _untangled(rows, back, ahead, _SWEEPS if len(ids) < _LARGE else _SWEEPS // 3)
+    rows = _untangled(rows, back, ahead, _SWEEPS if len(ids) < _LARGE else _SWEEPS // 3, progress)
 
-    heights = [sizes[node_id][1] for node_id in ids] + [0.0] * (len(back) - len(ids))
-    middles = _middles(rows, back, ahead, heights, real=len(ids))
+    through = len(back) - len(ids)
+    heights = [sizes[node_id][1] for node_id in ids] + [0.0] * through
+    room = [gaps.end if end else gaps.card for end in ends] + [gaps.line] * through
+    passed = [min(space, gaps.before) for space in room]
+    middles = _middles(rows, back, ahead, heights, room, passed)
+    progress(1.0)
     lefts: list[float] = []
     x = 0.0
     for row in rows:
         lefts.append(x)
-        x += max((sizes[ids[i]][0] for i in row if i < len(ids)), default=0.0) + _COLUMN_GAP
+        x += max((sizes[ids[i]][0] for i in row if i < len(ids)), default=0.0) + gaps.layer
     top = min(middles[i] - heights[i] / 2 for i in range(len(ids)))
     return {
         node_id: Place(_snapped(lefts[layer[i]]), _snapped(middles[i] - heights[i] / 2 - top))
@@ -234,7 +294,9 @@ def _is_stub(span: int, arriving: int) -> bool:
     return arriving > 1 and span > (1 if arriving > _CROWD else 2)
 
 
-def _untangled(rows: list[list[int]], back: _Links, ahead: _Links, sweeps: int) -> list[list[int]]:
+def _untangled(
+    rows: list[list[int]], back: _Links, ahead: _Links, sweeps: int, progress: Progress
+) -> list[list[int]]:
     """The rows reordered so that links cross less: sweeps sort by the neighbours, the best one counts."""
     rank = [0.0] * len(back)
 
@@ -246,6 +308,7 @@ def _untangled(rows: list[list[int]], back: _Links, ahead: _Links, sweeps: int) 
     for sweep in range(sweeps):
         if not fewest or idle > _PATIENCE:
             break
+        progress(0.1 + 0.6 * sweep / sweeps)
         onward = sweep % 2 == 0
         links = back if onward else ahead
         for row in rows[1:] if onward else rows[-2::-1]:
@@ -256,7 +319,8 @@ def _untangled(rows: list[list[int]], back: _Links, ahead: _Links, sweeps: int) 
         if found < fewest:
             best, fewest, idle = [list(row) for row in rows], found, 0
     _number(best, rank)
-    for _ in range(_PATIENCE):
+    for swaps in range(_PATIENCE):
+        progress(0.7 + 0.2 * swaps / _PATIENCE)
         if not sum(_swapped(row, back, ahead, rank) for row in best):
             break
     return best
@@ -305,15 +369,17 @@ def _gain(of_a: Sequence[tuple[int, float]], of_b: Sequence[tuple[int, float]], 
 
 
 def _middles(
-    rows: Sequence[Sequence[int]], back: _Links, ahead: _Links, heights: Sequence[float], real: int
+    rows: Sequence[Sequence[int]],
+    back: _Links,
+    ahead: _Links,
+    heights: Sequence[float],
+    room: Sequence[float],
+    passed: Sequence[float],
 ) -> list[float]:
     """The middle of every item: as near to its neighbours as order and gaps allow."""
     middles = [0.0] * len(heights)
     distances = [
-        [
-            (heights[a] + heights[b]) / 2 + (_ROW_GAP if a < real and b < real else _LINE_GAP)
-            for a, b in pairwise(row)
-        ]
+        [(heights[a] + heights[b]) / 2 + (room[a] if heights[b] else passed[a]) for a, b in pairwise(row)]
         for row in rows
     ]
     for row, gaps in zip(rows, distances, strict=True):

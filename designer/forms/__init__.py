@@ -3,9 +3,11 @@
 A new field of a model gets its row by itself; a panel adds only what no model can say.
 """
 
+from designer.forms.combos import Combo
 from designer.forms.current import Current
 from designer.forms.fields import (
     Editor,
+    Entry,
     Field,
     Key,
     Line,
@@ -13,34 +15,37 @@ from designer.forms.fields import (
     Refuse,
     Text,
     as_object,
+    is_visit,
     spelled_json,
-    without_wheel,
 )
-from designer.forms.form import Form, label_of
+from designer.forms.form import Form
 from designer.forms.tables import Column, Table
 from designer.forms.texts import Empty, Glyph, Note, Pages, kind_tone, plain, small_icon
+from designer.forms.undoing import OwnUndo
 
 __all__ = [
     "Column",
+    "Combo",
     "Current",
     "Editor",
     "Empty",
+    "Entry",
     "Field",
     "Form",
     "Glyph",
     "Key",
     "Line",
     "Note",
+    "OwnUndo",
     "Pages",
     "Quote",
     "Refuse",
     "Table",
     "Text",
     "as_object",
+    "is_visit",
     "kind_tone",
-    "label_of",
     "plain",
     "small_icon",
     "spelled_json",
-    "without_wheel",
 ]

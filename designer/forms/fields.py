@@ -1,9 +1,9 @@
 """Fields: one value each, under its label, with what is wrong with it.
 
 A field gives on what a person changes while it is typed, under one merge key for each visit, so that a
-visit is one undo step; what cannot be read is said at the field and not given on. A value that arrives
-from outside (undo, another view) replaces the text only when it is a different value, so typing is
-never disturbed.
+visit is one undo step. A text that cannot be read or is refused is said to be so where it stands, and the
+document has the value again it had before the visit: never half a word. A value that arrives from outside
+(undo, another view) replaces the text only when it is a different value, so typing is never disturbed.
 """
 
 import json
@@ -12,11 +12,21 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from typing import Final, Protocol, TypeAlias, cast
 
-from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, Signal, SignalInstance
-from PySide6.QtGui import QTextCursor, QWheelEvent
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize, Qt, Signal, SignalInstance
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QTextCursor
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QLineEdit,
+    QPlainTextEdit,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
 
+from designer.forms.combos import Combo
 from designer.forms.texts import Note, plain
+from designer.forms.undoing import OwnUndo
 from engine import Problem, TimeSpan
 
 Refuse: TypeAlias = Callable[[str, object, str], str | None]
@@ -42,12 +52,125 @@ class Editor(Protocol):
         ...
 
 
-class Field(QWidget):
-    """A label, an editor named ``field.MEMBER``, and a line for what is wrong.
+class Entry(QObject):
+    """What a person writes into an editor, on its way to the document.
 
     With ``eager`` false the value is given on when the visit ends or Enter is pressed, not while typing;
-    what would be refused is said while typing all the same when ``may`` tells.
+    what would be refused is said while typing all the same when ``may`` tells. Escape takes back what the
+    document has not got.
     """
+
+    def __init__(
+        self,
+        member: str,
+        editor: QWidget,
+        note: Note,
+        on_change: Refuse,
+        *,
+        eager: bool = True,
+        may: Callable[[object], str | None] | None = None,
+    ) -> None:
+        super().__init__(editor)
+        self._member, self._widget, self._note = member, editor, note
+        self._on_change, self._may, self._eager = on_change, may, eager
+        self._shown: object = None
+        self._before: object = None
+        self._fresh, self._giving, self._problems = True, False, ""
+        self.refused = ""
+        self._severity = "error"
+        self._visit = f"{member}#{next(_visits)}"
+        editor.installEventFilter(self)
+        if eager:
+            self._editor.changed.connect(self.commit)
+        else:
+            self._editor.changed.connect(self._preview)
+            cast("QLineEdit", editor).editingFinished.connect(self.commit)
+
+    @property
+    def _editor(self) -> Editor:
+        return cast("Editor", self._widget)
+
+    def set_value(self, value: object, *, anew: bool = False) -> None:
+        """Show the value the document now has; ``anew`` also gives up what was refused."""
+        if anew or self._fresh or repr(value) != repr(self._shown):
+            self._fresh, self._shown, self.refused = False, value, ""
+            if anew or not self._giving:
+                self._before = value
+            with QSignalBlocker(self._widget):
+                self._editor.show_value(value)
+            self._say()
+
+    def set_problems(self, problems: Iterable[Problem]) -> None:
+        """Show what the checks say of this value."""
+        found = list(problems)
+        self._problems = "\n".join(dict.fromkeys(p.message for p in found))
+        self._severity = next(
+            (s for s in ("error", "warning") if any(p.severity == s for p in found)), "info"
+        )
+        self._say()
+
+    def commit(self) -> None:
+        """Give on what stands in the editor; where it is refused, what the visit began with."""
+        try:
+            self.refused = self._give(self._editor.value())
+        except ValueError as unreadable:
+            self.refused = str(unreadable)
+        if self.refused:
+            self._give(self._before)
+        self._say()
+
+    def _give(self, value: object) -> str:
+        if self._before is None and value in ("", ()):
+            value = None
+        if repr(value) == repr(self._shown):
+            return ""
+        before, self._shown, self._giving = self._shown, value, True
+        try:
+            refused = self._on_change(self._member, value, self._visit) or ""
+        finally:
+            self._giving = False
+        if refused:
+            self._shown = before
+        return refused
+
+    def _preview(self) -> None:
+        value = self._editor.value()
+        self.refused = (self._may(value) if self._may else None) or ""
+        self._say()
+
+    def _say(self) -> None:
+        self._note.say(self.refused or self._problems, "error" if self.refused else self._severity)
+        invalid = bool(self.refused) or (bool(self._problems) and self._severity == "error")
+        if bool(self._widget.property("invalid")) != invalid:
+            self._widget.setProperty("invalid", invalid)
+            self._widget.style().unpolish(self._widget)
+            self._widget.style().polish(self._widget)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QFocusEvent) and event.gotFocus() and is_visit(event):
+            self._visit, self._before = f"{self._member}#{next(_visits)}", self._shown
+        if isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape and self._is_pending():
+            if event.type() == QEvent.Type.KeyPress:
+                self.set_value(self._shown, anew=True)
+            event.accept()
+            return True
+        return super().eventFilter(watched, event)
+
+    def _is_pending(self) -> bool:
+        return bool(self.refused) or (not self._eager and repr(self._editor.value()) != repr(self._shown))
+
+
+def is_visit(event: QFocusEvent) -> bool:
+    """Whether focus comes or goes by the person's will: not with a menu that opens, or another window."""
+    return event.reason() not in {
+        Qt.FocusReason.PopupFocusReason,
+        Qt.FocusReason.MenuBarFocusReason,
+        Qt.FocusReason.ActiveWindowFocusReason,
+    }
+
+
+class Field(QWidget):
+    """A label, an editor named ``field.MEMBER`` as an :class:`Entry`, and a line for what is wrong."""
 
     def __init__(
         self,
@@ -61,15 +184,9 @@ class Field(QWidget):
     ) -> None:
         super().__init__()
         self.member, self.editor = member, editor
-        self._on_change, self._may = on_change, may
-        self._shown: object = None
-        self._fresh, self._refused, self._problems = True, "", ""
-        self._severity = "error"
-        self._visit = f"{member}#{next(_visits)}"
         self.hint = plain(role="label")
         self.note = Note()
         editor.setObjectName(f"field.{member}")
-        editor.installEventFilter(self)
         name = plain(label, role="label")
         name.setBuddy(editor)
         editor.setAccessibleName(label or member)
@@ -84,69 +201,12 @@ class Field(QWidget):
         layout.addLayout(head)
         layout.addWidget(editor)
         layout.addWidget(self.note)
-        if eager:
-            self._editor.changed.connect(self.commit)
-        else:
-            self._editor.changed.connect(self._preview)
-            cast("QLineEdit", editor).editingFinished.connect(self.commit)
-
-    @property
-    def _editor(self) -> Editor:
-        return cast("Editor", self.editor)
-
-    def set_value(self, value: object, *, anew: bool = False) -> None:
-        """Show the value the document now has; ``anew`` also gives up what could not be read."""
-        if anew or self._fresh or repr(value) != repr(self._shown):
-            self._fresh, self._shown, self._refused = False, value, ""
-            with QSignalBlocker(self.editor):
-                self._editor.show_value(value)
-            self._say()
-
-    def set_problems(self, problems: Iterable[Problem]) -> None:
-        """Show what the checks say of this field."""
-        found = list(problems)
-        self._problems = "\n".join(dict.fromkeys(p.message for p in found))
-        self._severity = next(
-            (s for s in ("error", "warning") if any(p.severity == s for p in found)), "info"
-        )
-        self._say()
-
-    def commit(self) -> None:
-        """Give on what stands in the editor, unless it is what was shown."""
-        try:
-            value = self._editor.value()
-            if repr(value) == repr(self._shown):
-                self._refused = ""
-            else:
-                before, self._shown = self._shown, value
-                self._refused = self._on_change(self.member, value, self._visit) or ""
-                if self._refused:
-                    self._shown = before
-        except ValueError as unreadable:
-            self._refused = str(unreadable)
-        self._say()
+        self._entry = Entry(member, editor, self.note, on_change, eager=eager, may=may)
+        self.set_value, self.set_problems = self._entry.set_value, self._entry.set_problems
 
     def focus(self) -> None:
         """Put the cursor here."""
         self.editor.setFocus(Qt.FocusReason.OtherFocusReason)
-
-    def _preview(self) -> None:
-        value = self._editor.value()
-        self._refused = (self._may(value) if self._may else None) or ""
-        self._say()
-
-    def _say(self) -> None:
-        self.note.say(self._refused or self._problems, "error" if self._refused else self._severity)
-        invalid = bool(self._refused) or (bool(self._problems) and self._severity == "error")
-        if bool(self.editor.property("invalid")) != invalid:
-            self.editor.setProperty("invalid", invalid)
-            self.editor.style().unpolish(self.editor)
-            self.editor.style().polish(self.editor)
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.FocusIn:
-            self._visit = f"{self.member}#{next(_visits)}"
-        return super().eventFilter(watched, event)
 
 
 Parse: TypeAlias = Callable[[str], object]
@@ -231,6 +291,7 @@ class Line(QLineEdit):
         super().__init__()
         self._parse = parse
         self.setProperty("mono", mono)
+        OwnUndo(self)
         self.textEdited.connect(lambda _: self.changed.emit())
 
     def value(self) -> object:
@@ -245,7 +306,10 @@ class Line(QLineEdit):
 
 
 class Text(QPlainTextEdit):
-    """A text of several lines that grows with what is written, up to a point."""
+    """A text of several lines that grows with what is written, up to ``most`` lines.
+
+    With ``most`` None it takes the height its place leaves it, up to that of its text.
+    """
 
     changed = Signal()
 
@@ -255,7 +319,7 @@ class Text(QPlainTextEdit):
         spell: Callable[[object], str] = spelled,
         *,
         lines: int = 2,
-        most: int = 14,
+        most: int | None = 14,
         mono: bool = False,
         frame: int = 8,
     ) -> None:
@@ -263,7 +327,12 @@ class Text(QPlainTextEdit):
         self._frame = frame
         self._parse, self._spell, self._lines, self._most = parse, spell, lines, most
         self.setTabChangesFocus(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        if most is None:
+            self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
         self.setProperty("mono", mono)
+        OwnUndo(self)
         self.textChanged.connect(self.changed)
         self.document().documentLayout().documentSizeChanged.connect(lambda _: self._grow())
         self._grow()
@@ -283,14 +352,31 @@ class Text(QPlainTextEdit):
             self.verticalScrollBar().setValue(scrolled)
             self._grow()
 
+    def sizeHint(self) -> QSize:
+        return QSize(super().sizeHint().width(), self._height(self._written))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(super().minimumSizeHint().width(), self._height(self._lines))
+
+    @property
+    def _written(self) -> int:
+        return max(self._lines, int(self.document().size().height()))
+
+    def _height(self, lines: int) -> int:
+        return round(
+            self.fontMetrics().lineSpacing() * lines + 2 * self.document().documentMargin() + self._frame
+        )
+
     def _grow(self) -> None:
-        lines = max(self._lines, min(self._most, int(self.document().size().height())))
-        height = self.fontMetrics().lineSpacing() * lines + 2 * self.document().documentMargin() + self._frame
-        overfull = self.document().size().height() > self._most
+        if self._most is None:
+            self.updateGeometry()
+            return
+        overfull = self._written > self._most
         policy = Qt.ScrollBarPolicy.ScrollBarAsNeeded if overfull else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
         self.setVerticalScrollBarPolicy(policy)
-        if self.height() != round(height) or self.minimumHeight() != round(height):
-            self.setFixedHeight(round(height))
+        height = self._height(min(self._most, self._written))
+        if self.height() != height or self.minimumHeight() != height:
+            self.setFixedHeight(height)
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
@@ -301,19 +387,14 @@ class Text(QPlainTextEdit):
 class Quote(Text):
     """A text to be read and copied: without a frame, as high as it is long, up to a few lines."""
 
-    def __init__(self, most: int = 4) -> None:
-        super().__init__(lines=1, most=most, frame=0)
+    def __init__(self, most: int | None = 4) -> None:
+        super().__init__(lines=1 if most else 2, most=most, frame=0)
         self.setReadOnly(True)
         self.setStyleSheet("QPlainTextEdit { border: none; padding: 0; background: transparent; }")
         self.document().setDocumentMargin(0)
 
 
-def without_wheel(event: QWheelEvent) -> None:
-    """What a combo box in a scrolled form does with the wheel: leave it to the form."""
-    event.ignore()
-
-
-class Choice(QComboBox):
+class Choice(Combo):
     """One of a few values, each with its words; the first may stand for "not set"."""
 
     changed = Signal()
@@ -323,7 +404,6 @@ class Choice(QComboBox):
         self._values = [value for value, _ in options]
         self.addItems([words for _, words in options])
         self.activated.connect(lambda _: self.changed.emit())
-        _let_shrink(self)
 
     def value(self) -> object:
         return self._values[self.currentIndex()]
@@ -331,11 +411,8 @@ class Choice(QComboBox):
     def show_value(self, value: object) -> None:
         self.setCurrentIndex(self._values.index(value) if value in self._values else -1)
 
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        without_wheel(event)
 
-
-class Key(QComboBox):
+class Key(Combo):
     """A word that is usually one of a list, but may be another."""
 
     changed = Signal()
@@ -346,12 +423,12 @@ class Key(QComboBox):
         line.setProperty("mono", True)
         self.setEditable(True)
         self.setLineEdit(line)
+        OwnUndo(self)
         self.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         self.setProperty("mono", True)
         self.offer(keys)
         line.textEdited.connect(lambda _: self.changed.emit())
         self.activated.connect(lambda _: self.changed.emit())
-        _let_shrink(self)
 
     def offer(self, keys: Sequence[str]) -> None:
         """Offer these."""
@@ -368,15 +445,6 @@ class Key(QComboBox):
     def show_value(self, value: object) -> None:
         if spelled(value) != self.currentText():
             self.setEditText(spelled(value))
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        without_wheel(event)
-
-
-def _let_shrink(combo: QComboBox) -> None:
-    # Else the longest entry decides how narrow a panel can be.
-    combo.setMinimumContentsLength(6)
-    combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
 
 
 def _no_constant(_name: str) -> object:

@@ -8,6 +8,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from designer.document.names import label_of
 from designer.forms.fields import (
     Choice,
     Field,
@@ -25,31 +26,10 @@ from designer.forms.fields import (
 )
 from engine import Problem, TimeSpan
 
-_LABELS: Final = {
-    "treeId": "Tree id",
-    "startNodeId": "Start node",
-    "systemPrompt": "System prompt",
-    "actionKey": "Action",
-    "predicateKey": "Predicate",
-    "predicateParameters": "Parameters",
-    "maxNodeVisits": "Node visits",
-    "maxLlmCalls": "LLM calls",
-    "maxElapsedTime": "Elapsed time",
-    "maxContextTokens": "Context tokens",
-    "onExceeded": "When the time is up",
-}
 _WORDS: Final = {"halt": "Stop the run", "warn": "Warn and go on", "throttle": "Wait and go on"}
 _LINES: Final = {"task": 2, "systemPrompt": 3, "description": 1}
 """Members that hold long texts, and how many lines they show at least."""
 _MONO: Final = frozenset({"treeId", "version", "actionKey", "verdict"})
-
-
-def label_of(member: str) -> str:
-    """The words of a member: ``systemPrompt`` is "System prompt"."""
-    if member in _LABELS:
-        return _LABELS[member]
-    words = "".join(f" {c.lower()}" if c.isupper() else c for c in member).replace("_", " ").strip()
-    return words[:1].upper() + words[1:]
 
 
 class Form(QWidget):

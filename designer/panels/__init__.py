@@ -10,6 +10,7 @@ from typing import Final, Literal, TypeAlias
 
 from PySide6.QtWidgets import QWidget
 
+from designer.panels.history import HistoryPanel
 from designer.panels.inspector import Inspector
 from designer.panels.log import LogPanel
 from designer.panels.meters import MetersPanel
@@ -46,4 +47,5 @@ PANELS: Final = (
     Panel("records", "Records", "bottom", RecordsPanel),
     Panel("transcripts", "Transcripts", "bottom", TranscriptsPanel),
     Panel("log", "Run log", "bottom", LogPanel),
+    Panel("history", "History", "bottom", HistoryPanel),
 )

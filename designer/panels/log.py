@@ -6,6 +6,7 @@ from functools import singledispatch
 from typing import Final, TypeAlias
 
 from designer.document.names import titles_of
+from designer.document.wording import ending
 from designer.forms import Column, Empty, Pages, Table
 from designer.workbench import Workbench
 from engine import (
@@ -143,9 +144,7 @@ def _(event: NodeVisited, title: _Title) -> Line:
 @_told.register
 def _(event: RunEnded, _title: _Title) -> Line:
     result = event.result
-    if result.outcome == "Terminal":
-        return Line(f"Ended with the verdict {result.verdict}", tone="good")
-    return Line(f"Ended: {result.error or result.outcome}", tone="bad")
+    return Line(ending(result), tone=_ENDINGS.get(result.outcome, "bad"))
 
 
 _WHY: Final = {
@@ -162,3 +161,4 @@ _STATUS: Final = {
     "transientFailure": "failed for now",
     "permanentFailure": "failed for good",
 }
+_ENDINGS: Final = {"Terminal": "good", "Unknown": "warn", "Cancelled": "warn"}

@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from designer import theme
-from designer.forms import Current, plain
+from designer.forms import Current, Empty, Pages, plain
 from designer.running import RunState
 from designer.workbench import Workbench
 from engine import DEFAULT_LIMITS, Limits, Trail
@@ -23,7 +23,13 @@ _NAMES: Final = {
 }
 _ENDED_BY: Final = {"nodeVisits": "nodeVisits", "llmCalls": "llmCalls", "elapsedTime": "elapsed"}
 """The meter of each limit that can end a run."""
+_BEFORE: Final = "These are the limits of the next run. Change them in the Tree tab."
+_STANDING: Final = {RunState.PAUSED: "Paused", RunState.ASKING: "Waiting for your answer"}
 _WORDS: Final = {"nodeVisits": "node visits", "llmCalls": "LLM calls", "elapsed": "time"}
+
+
+WIDTH: Final = 260
+"""Pixels below which names would be cut off."""
 
 
 class Meter(QWidget):
@@ -65,9 +71,6 @@ class Meter(QWidget):
         tokens, painter = theme.tokens(), QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         line = QRectF(0, 0, self.width(), 20)
-        painter.setFont(theme.font(13))
-        painter.setPen(QColor(tokens.text))
-        painter.drawText(line, Qt.AlignmentFlag.AlignVCenter, self._words)
         right = float(self.width())
         for text, ink, bold in (
             (f" / {_number(self.limit)}{self._unit}", tokens.secondary, False),
@@ -79,6 +82,11 @@ class Meter(QWidget):
             painter.setPen(QColor(ink))
             painter.drawText(QRectF(right - width, 0, width + 1, 20), Qt.AlignmentFlag.AlignVCenter, text)
             right -= width
+        face = theme.font(13)
+        words = QFontMetrics(face).elidedText(self._words, Qt.TextElideMode.ElideRight, int(right) - 8)
+        painter.setFont(face)
+        painter.setPen(QColor(tokens.text))
+        painter.drawText(line, Qt.AlignmentFlag.AlignVCenter, words)
         bar = QRectF(0, 23, self.width(), 7)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(tokens.line))
@@ -93,15 +101,20 @@ class Meter(QWidget):
         painter.end()
 
 
-class MetersPanel(QScrollArea):
+class MetersPanel(Pages):
     """The meters of the run of the current document; before one, its limits."""
 
     def __init__(self, workbench: Workbench) -> None:
-        super().__init__()
+        area = QScrollArea()
+        super().__init__(
+            area, Empty("dot", "No tree is open", "What a run uses of the limits of its tree is shown here.")
+        )
         self.setObjectName("panel.meters")
-        self.setWidgetResizable(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setMinimumWidth(WIDTH)
+        area.setWidgetResizable(True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._workbench = workbench
         self._current = Current(workbench, self)
         self.meters = {
@@ -118,7 +131,7 @@ class MetersPanel(QScrollArea):
         layout.addSpacing(4)
         layout.addWidget(self.sentence)
         layout.addStretch(1)
-        self.setWidget(page)
+        area.setWidget(page)
         self._current.drafted.connect(lambda _: self._refresh())
         workbench.running.trail_changed.connect(lambda _: self._refresh())
         workbench.running.state_changed.connect(lambda _: self._refresh())
@@ -126,6 +139,7 @@ class MetersPanel(QScrollArea):
 
     def _refresh(self) -> None:
         running, document = self._workbench.running, self._current.document
+        self.show_content(document)
         mine = document is not None and running.document is document
         trail = running.trail if mine else Trail()
         tree = document.draft.tree if document else None
@@ -133,14 +147,7 @@ class MetersPanel(QScrollArea):
         ended = _ENDED_BY.get(trail.result.exceeded or "") if trail.result else None
         for name, (value, limit) in _readings(trail, limits).items():
             self.meters[name].show_reading(value, limit, ended=name == ended)
-        self.sentence.setText(
-            self._words(trail, limits, ended) if mine else self._before(document is not None)
-        )
-
-    def _before(self, there_is_a_tree: bool) -> str:
-        if not there_is_a_tree:
-            return "The meters show what a run uses of the tree's limits."
-        return "These are the limits of the next run. Change them in the Tree tab."
+        self.sentence.setText(self._words(trail, limits, ended) if mine else _BEFORE)
 
     def _words(self, trail: Trail, limits: Limits, ended: str | None) -> str:
         state = self._workbench.running.state
@@ -149,8 +156,8 @@ class MetersPanel(QScrollArea):
         if trail.result is not None:
             return "The run is over."
         room = _room(trail, limits)
-        if state in {RunState.PAUSED, RunState.ASKING}:
-            return f"Paused: the clock is stopped. {room}"
+        if state in _STANDING:
+            return f"{_STANDING[state]}: the clock is stopped. {room}"
         if trail.passed:
             return "The time limit was passed. This tree goes on all the same."
         return room

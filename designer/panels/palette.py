@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from designer import theme
+from designer.document.document import Document
 from designer.document.names import kind_name
 from designer.forms import kind_tone, plain
 from designer.workbench import Workbench
@@ -33,6 +34,8 @@ _SENTENCES: Final = {
 }
 _KIND: Final = Qt.ItemDataRole.UserRole
 _SENTENCE: Final = Qt.ItemDataRole.UserRole + 1
+WIDTH: Final = 200
+"""Pixels below which the sentences become too narrow to read."""
 _PAD: Final = 10
 _TEXT: Final = 40
 """Where texts begin, right of the icon."""
@@ -44,18 +47,27 @@ class PalettePanel(QWidget):
     add_requested = Signal(str)
     """The kind of node to add where the person is looking."""
 
-    def __init__(self, _workbench: Workbench) -> None:
+    def __init__(self, workbench: Workbench) -> None:
         super().__init__()
         self.setObjectName("panel.palette")
+        self.setMinimumWidth(WIDTH)
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._list = _Kinds(self.add_requested.emit)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 6, 0, 0)
         layout.setSpacing(4)
         layout.addWidget(self._list, 1)
-        hint = plain("Click to add a node, or drag it to its place.", role="label", wrap=True)
-        hint.setContentsMargins(12, 4, 12, 10)
-        layout.addWidget(hint)
+        self.hint = plain(role="label", wrap=True)
+        self.hint.setContentsMargins(12, 4, 12, 10)
+        layout.addWidget(self.hint)
+        workbench.current_changed.connect(self._follow)
+        self._follow(workbench.current)
+
+    def _follow(self, document: Document | None) -> None:
+        self._list.setEnabled(document is not None)
+        self.hint.setText(
+            "Click to add a node, or drag it to its place." if document else "Make or open a tree to add nodes."
+        )
 
 
 class _Kinds(QListWidget):
@@ -107,6 +119,8 @@ class _Card(QStyledItemDelegate):
     ) -> None:
         tokens, kind = theme.tokens(), str(index.data(_KIND))
         painter.save()
+        if not option.state & QStyle.StateFlag.State_Enabled:
+            painter.setOpacity(0.45)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         area: QRect = option.rect.adjusted(6, 2, -6, -2)
         state = option.state

@@ -1,11 +1,12 @@
 """The problems panel: everything the checks say of the current tree; a click leads to the field."""
 
+from collections.abc import Mapping
 from typing import Final
 
-from designer.document.names import titles_of
-from designer.forms import Column, Current, Empty, Pages, Table, label_of
+from designer.document.names import label_of, titles_of
+from designer.forms import Column, Current, Empty, Pages, Table
 from designer.workbench import Workbench
-from engine import Problem, Tree
+from engine import NodeId, Problem, Tree
 
 _RANK: Final = {"error": 0, "warning": 1, "info": 2}
 _ICONS: Final = {
@@ -20,7 +21,8 @@ class ProblemsPanel(Pages):
     """Errors first. The title says how many there are."""
 
     def __init__(self, workbench: Workbench) -> None:
-        self._titles = titles_of(Tree())
+        self._tree: Tree | None = None
+        self._titles: Mapping[NodeId, str] = {}
         columns = (
             Column[Problem]("Problem", lambda p: p.message, icon=lambda p: _ICONS[p.severity]),
             Column[Problem]("Node", self._node, width=170, tone=lambda _: "secondary"),
@@ -32,16 +34,28 @@ class ProblemsPanel(Pages):
         self.table.opened.connect(lambda problem: workbench.show_place(problem.node, problem.field))
         self._current = Current(workbench, self)
         self._current.checked.connect(lambda _: self._refresh())
+        self._current.drafted.connect(lambda _: self._follow())
         self._current.announce()
 
-    def _refresh(self) -> None:
+    def _follow(self) -> None:
+        """Names follow edits that make no difference to the problems."""
         draft = self._current.draft
-        self._titles = titles_of(draft.tree if draft else Tree())
+        tree = draft.tree if draft else Tree()
+        if tree is not self._tree:
+            self._tree, self._titles = tree, titles_of(tree) if self._current.problems else {}
+            self.table.viewport().update()
+
+    def _refresh(self) -> None:
+        self._tree = None
+        self._follow()
         problems = sorted(self._current.problems, key=lambda p: _RANK[p.severity])
         self.table.show_rows(problems)
         self.show_content(problems)
-        if self._current.document is None:
+        document = self._current.document
+        if document is None:
             self.empty.say("No tree is open", "The problems of an open tree are listed here while you edit.")
+        elif not document.draft.tree.nodes:
+            self.empty.say("No nodes yet", "Add the first one from the palette; a run starts there.")
         else:
             self.empty.say("Nothing wrong", "Ready to run or export.")
         self.setWindowTitle(f"Problems {len(problems)}" if problems else "Problems")

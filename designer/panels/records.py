@@ -80,7 +80,10 @@ def outcome_of(decision: RecordedDecision) -> tuple[str, str | None]:
 
 
 def bars_of(decision: RecordedDecision) -> tuple[Bar, ...]:
-    """The possible answers of a decision's questions in the order they were offered."""
+    """The possible answers of a decision's questions in the order they were offered.
+
+    Who knows no probabilities, a person for instance, gave one answer; then only that is shown.
+    """
     record = decision.record
     confirmed = {
         key: _word(word)
@@ -90,6 +93,7 @@ def bars_of(decision: RecordedDecision) -> tuple[Bar, ...]:
     }
     answers = {answer.key: answer for answer in record.answers or ()}
     bars: list[Bar] = []
+    whole = record.tree is not None and record.tree.probability_source == "onehot"
     for key, question in record.questions.items():
         answer, options = answers.get(key), question.options or ("yes", "no")
         if isinstance(answer, NoulAnswer):
@@ -98,8 +102,10 @@ def bars_of(decision: RecordedDecision) -> tuple[Bar, ...]:
             shares = answer.probabilities if answer is not None else ()
         given = _told(question, answer) if answer is not None else None
         for number, words in enumerate(options):
-            share = shares[number] if number < len(shares) else None
-            bars.append(Bar(one_line(words), share, words == given, confirmed.get(key) == words))
+            share = shares[number] if number < len(shares) and not whole else None
+            bar = Bar(one_line(words), share, words == given, confirmed.get(key) == words)
+            if not whole or bar.given or bar.confirmed:
+                bars.append(bar)
     return tuple(bars)
 
 
@@ -273,6 +279,7 @@ class _Bars(QWidget):
         names = min(
             self.width() // 3, 12 + max((metrics.horizontalAdvance(b.words) for b in self._bars), default=0)
         )
+        measured = any(bar.share is not None for bar in self._bars)
         marks = 90 if any(bar.confirmed for bar in self._bars) else 0
         room = max(40, self.width() - names - 50 - marks)
         for number, bar in enumerate(self._bars):
@@ -281,24 +288,25 @@ class _Bars(QWidget):
             painter.setPen(QColor(tokens.text))
             words = metrics.elidedText(bar.words, Qt.TextElideMode.ElideRight, names - 8)
             painter.drawText(QRectF(0, top, names, self._ROW), Qt.AlignmentFlag.AlignVCenter, words)
-            track = QRectF(names, top + self._ROW / 2 - 3.5, room, 7)
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(QColor(tokens.line))
-            painter.drawRoundedRect(track, 3.5, 3.5)
-            if bar.share:
-                track.setWidth(max(7.0, room * min(1.0, bar.share)))
-                painter.setBrush(QColor(tokens.accent if bar.given else tokens.branch))
+            if measured:
+                track = QRectF(names, top + self._ROW / 2 - 3.5, room, 7)
+                painter.setPen(Qt.PenStyle.NoPen)
+                painter.setBrush(QColor(tokens.line))
                 painter.drawRoundedRect(track, 3.5, 3.5)
-            painter.setPen(QColor(tokens.secondary))
-            painter.setFont(theme.font(12, mono=True))
-            share = "—" if bar.share is None else f"{bar.share:.2f}"
-            painter.drawText(
-                QRectF(names + room + 8, top, 44, self._ROW), Qt.AlignmentFlag.AlignVCenter, share
-            )
+                if bar.share:
+                    track.setWidth(max(7.0, room * min(1.0, bar.share)))
+                    painter.setBrush(QColor(tokens.accent if bar.given else tokens.branch))
+                    painter.drawRoundedRect(track, 3.5, 3.5)
+                painter.setPen(QColor(tokens.secondary))
+                painter.setFont(theme.font(12, mono=True))
+                share = "—" if bar.share is None else f"{bar.share:.2f}"
+                painter.drawText(
+                    QRectF(names + room + 8, top, 44, self._ROW), Qt.AlignmentFlag.AlignVCenter, share
+                )
             if bar.confirmed:
                 painter.setPen(QColor(tokens.good))
                 painter.setFont(plain_font)
-                where = QRectF(names + room + 50, top, marks, self._ROW)
+                where = QRectF(names + room + 50 if measured else names, top, marks, self._ROW)
                 painter.drawText(where, Qt.AlignmentFlag.AlignVCenter, "✓ confirmed")
         painter.end()
 

@@ -1,82 +1,100 @@
 """The answers panel: where the answers of a run come from, the question it waits with, and how it ended."""
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import QSignalBlocker, Qt
-from PySide6.QtGui import QKeySequence, QWheelEvent
-from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtCore import QSignalBlocker, QSize, Qt
+from PySide6.QtGui import QKeySequence, QResizeEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
 
-from designer.document.names import node_title, one_line
-from designer.forms import Current, Quote, plain, without_wheel
+from designer import dialogs
+from designer.document.names import asked_for, one_line, titles_of
+from designer.document.wording import ending
+from designer.forms import Combo, Current, Empty, Field, Pages, Quote, Text, plain
 from designer.running import RunState
+from designer.tasks import launch
 from designer.workbench import Workbench
-from engine import UNKNOWN, ClassifyNode, RunResult
+from engine import UNKNOWN, ClassifyNode, NodeId, Tree
 
-_LIMITS: Final = {
-    "nodeVisits": "the limit of node visits",
-    "llmCalls": "the limit of LLM calls",
-    "elapsedTime": "the time limit",
-}
-
-
-def ending(result: RunResult) -> str:
-    """How a run ended, why, and with which verdict, in one or two sentences."""
-    match result.outcome:
-        case "Terminal":
-            return f"Ended with the verdict {result.verdict}."
-        case "Unknown":
-            return f"Ended with the verdict {result.verdict}, after a question that got no allowed answer."
-        case "BudgetExhausted":
-            return f"Stopped by {_LIMITS.get(result.exceeded or '', 'the budget')}, before a verdict."
-        case "Cancelled":
-            return "Stopped before a verdict, as you asked."
-        case _ if result.failure_kind == "llm":
-            return f"Stopped: the model could not be asked. {result.error or ''}".strip()
-        case _:
-            return f"Stopped: {result.error or result.outcome}"
+WIDTH: Final = 260
+"""Pixels below which questions and answers would be cut off."""
+ROWS: Final = 6
+"""Answers that are always in sight: five and ``unknown``."""
+_ROW: Final = 29
+_GAP: Final = 5
 
 
-class RunPanel(QScrollArea):
+class RunPanel(Pages):
     """While a question waits, its answers are buttons with the keys 1 to 9; 0 is ``unknown``."""
 
     def __init__(self, workbench: Workbench) -> None:
-        super().__init__()
+        page = QWidget()
+        super().__init__(
+            page, Empty("run", "No tree is open", "The questions of a run are asked and answered here.")
+        )
         self.setObjectName("panel.run")
-        self.setWidgetResizable(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setMinimumWidth(WIDTH)
         self._workbench, self._running = workbench, workbench.running
-        self.source = _Source()
+        self._folder: Path | None = None
+        self._named: tuple[Tree | None, Mapping[NodeId, str]] = (None, {})
+        self.source = Combo(least=8)
         self.source.setObjectName("field.case")
         self.source.setAccessibleName("Where answers come from")
         self.source.activated.connect(self._choose)
         self.pinned = plain(role="label", wrap=True)
         self.state = plain(wrap=True)
         self.state.setObjectName("run.state")
-        self.question = Quote()
+        self.trust = QPushButton("Trust this folder…")
+        self.trust.setObjectName("button.trust")
+        self.trust.setToolTip("Run the actions and predicates that stand in this folder as Python code")
+        self.trust.setAutoDefault(False)
+        self.trust.clicked.connect(lambda: launch(self._ask_trust()))
+        self.inputs = _Inputs(workbench)
+        self.question = Quote(most=None)
         self.question.setObjectName("run.question")
         self.question.setAccessibleName("Question")
-        self.answers: list[QPushButton] = []
-        self._buttons = QVBoxLayout()
-        self._buttons.setSpacing(6)
-        page = QWidget()
+        self._buttons = _Buttons()
+        self._rest, rest = QScrollArea(), QWidget()
+        self._rest.setWidgetResizable(True)
+        self._rest.setFrameShape(QFrame.Shape.NoFrame)
+        self._rest.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._rest.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        column = QVBoxLayout(rest)
+        column.setContentsMargins(12, 0, 12, 12)
+        column.setSpacing(6)
+        column.addWidget(self.trust, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addWidget(plain("Answers come from", role="label"))
+        column.addWidget(self.source)
+        column.addWidget(self.pinned)
+        column.addWidget(self.inputs)
+        column.addStretch(1)
+        self._rest.setWidget(rest)
+        self._asking = QWidget()
+        column = QVBoxLayout(self._asking)
+        column.setContentsMargins(12, 0, 12, 10)
+        column.setSpacing(8)
+        column.addWidget(self.question)
+        column.addWidget(self._buttons)
+        column.addStretch(1)
         layout = QVBoxLayout(page)
-        layout.setContentsMargins(12, 10, 12, 12)
+        layout.setContentsMargins(0, 10, 0, 0)
         layout.setSpacing(7)
-        self._caption = plain("Answers come from", role="label")
-        layout.addWidget(self._caption)
-        layout.addWidget(self.source)
-        layout.addWidget(self.pinned)
-        layout.addSpacing(2)
+        self.state.setContentsMargins(12, 0, 12, 0)
         layout.addWidget(self.state)
-        layout.addWidget(self.question)
-        layout.addLayout(self._buttons)
-        layout.addStretch(1)
-        self.setWidget(page)
-        workbench.current_changed.connect(lambda _: self._refresh())
+        layout.addWidget(self._rest, 1)
+        layout.addWidget(self._asking, 1)
         workbench.cases_changed.connect(lambda _: self._list_cases())
         self._current = Current(workbench, self)
+        self._current.drafted.connect(lambda _: self._refresh())
         self._current.checked.connect(lambda _: self._say())
         self._running.state_changed.connect(lambda _: self._refresh())
         self._running.trail_changed.connect(lambda _: self._say())
@@ -85,7 +103,14 @@ class RunPanel(QScrollArea):
         self._list_cases()
         self._show_question()
 
+    @property
+    def answers(self) -> list[QPushButton]:
+        """The buttons of the question that waits, in order."""
+        return self._buttons.buttons
+
     def _list_cases(self) -> None:
+        document = self._workbench.current
+        self._folder = self._workbench.untrusted_code(document) if document else None
         with QSignalBlocker(self.source):
             self.source.clear()
             self.source.addItem("Me: ask each question")
@@ -99,30 +124,28 @@ class RunPanel(QScrollArea):
     def _refresh(self) -> None:
         case, cases = self._running.case, self._workbench.cases
         self.source.setCurrentIndex(cases.index(case) + 1 if case in cases else 0)
-        self.source.setEnabled(self._running.state in {RunState.IDLE, RunState.ENDED})
+        for widget in (self.source, self.inputs):
+            widget.setEnabled(not self._running.active)
         document = self._workbench.current
-        trouble = self._workbench.case_trouble
-        asking = [
-            node_id
-            for node_id, node in (document.draft.tree.nodes if document else {}).items()
-            if isinstance(node, ClassifyNode)
-        ]
+        self.show_content(document)
+        self.trust.setVisible(self._folder is not None and not self._running.active)
+        nodes = document.draft.tree.nodes if document else {}
+        asking = [node_id for node_id, node in nodes.items() if isinstance(node, ClassifyNode)]
         if case is not None:
             pinned = sum(node_id in case.answers or node_id in case.replies for node_id in asking)
             rest = "" if pinned == len(asking) else ", the others ask you"
             self.pinned.setText(f"{pinned} of {len(asking)} questions pinned{rest}")
         else:
-            self.pinned.setText(trouble or "")
-        self.pinned.setVisible(bool(self.pinned.text()) and self._running.question is None)
+            self.pinned.setText(self._workbench.case_trouble or "")
+        self.pinned.setVisible(bool(self.pinned.text()))
+        self.inputs.show_tree(document.draft.tree if document else Tree(), case.params if case else {})
         self._say()
 
     def _say(self) -> None:
         running, document = self._running, self._workbench.current
         trail = running.trail
         at = running.stop.node if running.stop else trail.current
-        where = (
-            node_title(at, trail.tree.nodes.get(at)) if at is not None and trail.tree else "the first node"
-        )
+        where = self._title(trail.tree, at) if at is not None and trail.tree else "the first node"
         role = ""
         match running.state:
             case RunState.RUNNING:
@@ -130,7 +153,7 @@ class RunPanel(QScrollArea):
             case RunState.PAUSED:
                 words = f"Paused before {where}. The clock stands still."
             case RunState.ASKING:
-                words = f"{where} asks you:"
+                words = f"Waiting for your answer at {where}."
             case RunState.ENDED if trail.result is not None:
                 words = ending(trail.result)
                 role = "good" if trail.result.outcome == "Terminal" else "warn"
@@ -143,17 +166,17 @@ class RunPanel(QScrollArea):
             self.state.setProperty("role", role)
             self.state.style().polish(self.state)
 
+    def _title(self, tree: Tree, node_id: NodeId) -> str:
+        if self._named[0] is not tree:
+            self._named = (tree, titles_of(tree))
+        return self._named[1].get(node_id, node_id)
+
     def _show_question(self) -> None:
         question = self._running.question
-        while self.answers:
-            button = self.answers.pop()
-            button.hide()
-            button.deleteLater()
         # A question and its answers need all the room there is.
-        for widget in (self._caption, self.source):
-            widget.setVisible(question is None)
-        self.pinned.setVisible(question is None and bool(self.pinned.text()))
-        self.question.setVisible(question is not None)
+        self._rest.setVisible(question is None)
+        self._asking.setVisible(question is not None)
+        self._buttons.clear()
         if question is not None:
             self.question.show_value(question.text)
             for number, answer in enumerate(question.answers, 1):
@@ -162,32 +185,131 @@ class RunPanel(QScrollArea):
         self._say()
 
     def _offer(self, words: str, answer: str | None, key: str) -> None:
-        button = QPushButton()
-        button.setObjectName(f"answer.{words}")
-        button.setAccessibleName(f"Answer {words}")
-        button.setAutoDefault(False)
-        row = QHBoxLayout(button)
-        row.setContentsMargins(10, 6, 8, 6)
-        text = plain(words, role="label" if answer is None else "", wrap=True)
-        row.addWidget(text, 1)
+        button = _Answer(words, key, "label" if answer is None else "")
+        button.clicked.connect(lambda: self._running.answer(answer))
+        self._buttons.add(button)
+
+    async def _ask_trust(self) -> None:
+        folder = self._folder
+        if folder is not None and await dialogs.ask_trust(self.window(), folder):
+            self._workbench.trust(folder)
+            self._list_cases()
+
+
+class _Inputs(QWidget):
+    """One field for each parameter the texts of the tree ask for; what a case gives is not asked for."""
+
+    def __init__(self, workbench: Workbench) -> None:
+        super().__init__()
+        self._workbench = workbench
+        self.fields: dict[str, Field] = {}
+        self._shown: object = None
+        self._rows = QVBoxLayout(self)
+        self._rows.setContentsMargins(0, 4, 0, 0)
+        self._rows.setSpacing(6)
+        self._rows.addWidget(plain("Inputs", role="label"))
+
+    def show_tree(self, tree: Tree, given: Mapping[str, str]) -> None:
+        """Ask for what the texts of this tree need and what is not given."""
+        document = self._workbench.current
+        names = tuple(name for name in asked_for(tree) if name not in given)
+        anew, self._shown = self._shown is not document, document
+        if names != tuple(self.fields):
+            anew = True
+            for field in self.fields.values():
+                field.hide()
+                field.deleteLater()
+            self.fields = {name: self._field(name) for name in names}
+            self.setVisible(bool(names))
+        if anew and document is not None:
+            defaults = self._workbench.default_parameters(document)
+            for name, field in self.fields.items():
+                editor = field.editor
+                assert isinstance(editor, Text)
+                editor.setPlaceholderText(one_line(defaults.get(name)) or "Nothing is given yet")
+                field.set_value(self._workbench.parameters.get(name, ""), anew=True)
+
+    def _field(self, name: str) -> Field:
+        field = Field(f"input.{name}", one_line(name), Text(lines=1, most=4), self._give)
+        self._rows.addWidget(field)
+        return field
+
+    def _give(self, member: str, value: object, _merge: str) -> None:
+        self._workbench.set_parameter(member.removeprefix("input."), str(value or ""))
+
+
+class _Buttons(QScrollArea):
+    """The answers, below each other; some of them are always in sight, many more scroll."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.buttons: list[QPushButton] = []
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        self._page = QWidget()
+        self._rows = QVBoxLayout(self._page)
+        self._rows.setContentsMargins(0, 0, 0, 0)
+        self._rows.setSpacing(_GAP)
+        self.setWidget(self._page)
+
+    def clear(self) -> None:
+        """Take all of them away."""
+        while self.buttons:
+            button = self.buttons.pop()
+            self._rows.removeWidget(button)
+            button.hide()
+            button.deleteLater()
+
+    def add(self, button: QPushButton) -> None:
+        """Add one at the end."""
+        self.buttons.append(button)
+        self._rows.addWidget(button)
+        self.updateGeometry()
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, self._height(self.buttons))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, self._height(self.buttons[:ROWS]))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._page.setMinimumHeight(self._height(self.buttons))
+        self.updateGeometry()
+
+    def _height(self, buttons: list[QPushButton]) -> int:
+        width = self.viewport().width()
+        return sum(button.heightForWidth(width) + _GAP for button in buttons) - (_GAP if buttons else 0)
+
+
+class _Answer(QPushButton):
+    """A button as high as its words need, with its key at the right."""
+
+    def __init__(self, words: str, key: str, role: str) -> None:
+        super().__init__()
+        self.setObjectName(f"answer.{words}")
+        self.setAccessibleName(f"Answer {words}")
+        self.setAutoDefault(False)
+        self._row = QHBoxLayout(self)
+        self._row.setContentsMargins(10, 4, 6, 4)
+        text = plain(words, role=role, wrap=True)
+        text.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self._row.addWidget(text, 1)
         if key:
-            button.setShortcut(QKeySequence(key))
+            self.setShortcut(QKeySequence(key))
             badge = plain(key, role="label", mono=True)
             badge.setAlignment(Qt.AlignmentFlag.AlignCenter)
             badge.setFixedSize(20, 18)
-            row.addWidget(badge)
-        text.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        button.setMinimumHeight(32)
-        button.clicked.connect(lambda: self._running.answer(answer))
-        self._buttons.addWidget(button)
-        self.answers.append(button)
+            self._row.addWidget(badge)
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
 
+    def heightForWidth(self, width: int) -> int:
+        return max(_ROW, self._row.heightForWidth(width))
 
-class _Source(QComboBox):
-    def __init__(self) -> None:
-        super().__init__()
-        self.setMinimumContentsLength(8)
-        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        without_wheel(event)
+    def sizeHint(self) -> QSize:
+        return QSize(120, self.heightForWidth(self.width()))

@@ -59,6 +59,7 @@ class StatePanel(Pages):
             ),
         )
         self.setObjectName("panel.state")
+        self.setMinimumWidth(260)
         self._running = workbench.running
         self._current = Current(workbench, self)
         self._current.drafted.connect(lambda _: self._refresh())

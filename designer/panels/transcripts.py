@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import Qt, QUrl
-from PySide6.QtGui import QGuiApplication, QImage, QShowEvent, QTextDocument
+from PySide6.QtGui import QGuiApplication, QImage, QShowEvent, QTextCursor, QTextDocument
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSplitter, QTextBrowser, QVBoxLayout, QWidget
 
 from designer import theme
@@ -73,6 +73,7 @@ class MarkdownView(QTextBrowser):
         )
         self.document().setDefaultFont(theme.font(12))
         self.document().setMarkdown(harmless(text), features)
+        _space_out(self.document())
         self.verticalScrollBar().setValue(0)
 
     def loadResource(self, type: int, name: QUrl | str) -> QImage:
@@ -196,6 +197,24 @@ class TranscriptsPanel(Pages):
         transcript = self.table.row
         if isinstance(transcript, TranscriptInfo):
             QGuiApplication.clipboard().setText(str(transcript.path))
+
+
+def _space_out(document: QTextDocument) -> None:
+    """Air around headings, and between a text and the list after it; Qt's Markdown leaves none."""
+    block = document.begin()
+    cursor = QTextCursor(document)
+    while block.isValid():
+        look, after = block.blockFormat(), block.next()
+        if look.headingLevel():
+            look.setTopMargin(16 if block.blockNumber() else 0)
+            look.setBottomMargin(6)
+        elif block.textList() is not None:
+            first = block.previous().textList() is None
+            look.setTopMargin(6 if first else 2)
+            look.setBottomMargin(2 if after.textList() is not None else 8)
+        cursor.setPosition(block.position())
+        cursor.setBlockFormat(look)
+        block = after
 
 
 def _button(text: str, name: str) -> QPushButton:

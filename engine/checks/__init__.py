@@ -78,7 +78,8 @@ def problems_of(reading: Reading, catalog: Catalog | None = None) -> tuple[Probl
     unread = {problem.pointer for problem in reading.problems if problem.severity == "error"}
     found = (problem for problem in check(reading.tree, catalog) if not _within(problem.pointer, unread))
     problems = (*reading.problems, *found)
-    places = jsontext.places(reading.text, {problem.pointer for problem in problems})
+    with collector_paused():
+        places = jsontext.places(reading.text, {problem.pointer for problem in problems})
     return tuple(
         replace(problem, line=line, column=column)
         for problem in problems
@@ -214,6 +215,8 @@ class _Drawn(NamedTuple):
     targets: frozenset[str]
     sound: bool
     """Whether no transition, looked at alone, is at fault."""
+    complete: bool
+    """Whether every branch of the node is there."""
 
 
 def _drawn(node: AnyNode, nodes: _Nodes) -> _Drawn:
@@ -225,9 +228,9 @@ def _drawn(node: AnyNode, nodes: _Nodes) -> _Drawn:
         and nodes.keys() >= targets
         and all(map(str.strip, labels))
         and all(map(str.strip, targets))
-        and not any([transition.model_extra for transition in drawn])
+        and not [transition for transition in drawn if transition.model_extra]
     )
-    return _Drawn(labels, targets, sound)
+    return _Drawn(labels, targets, sound, labels.issuperset(node.branches()))
 
 
 def _shape(node: AnyNode, drawn: _Drawn, nodes: _Nodes) -> _Shape:
@@ -236,7 +239,7 @@ def _shape(node: AnyNode, drawn: _Drawn, nodes: _Nodes) -> _Shape:
         onward |= {LOST}
     if isinstance(node, TerminalNode):
         return _Shape(kind, node.verdict, onward | {END})
-    if kind is OpaqueNode or not drawn.labels.issuperset(node.branches()):
+    if kind is OpaqueNode or not drawn.complete:
         onward |= {END}
     return _Shape(kind, None, onward)
 
@@ -430,7 +433,8 @@ def _answer_problems(node_id: NodeId, node: ClassifyNode, drawn: _Drawn) -> Iter
 
 def _branch_problems(node_id: NodeId, node: Node, drawn: _Drawn) -> Iterator[Problem]:
     branches = node.branches()
-    if drawn.labels != {*branches} and all(map(_is_whole, node.transitions)):
+    exact = drawn.complete and drawn.labels.issubset(branches)
+    if not exact and all(map(_is_whole, node.transitions)):
         message = (
             f"Node '{node_id}' must define exactly these transitions: {', '.join(dict.fromkeys(branches))}."
         )
@@ -518,10 +522,9 @@ def _cycle_problems(ways: Ways, position: Mapping[NodeId, int]) -> Iterator[Prob
 def _limit_problems(tree: Tree, ways: Ways) -> Iterator[Problem]:
     limits = DEFAULT_LIMITS.within(tree.budget)
     visits, calls = limits.node_visits, limits.llm_calls
-    if 0 < visits < ways.shortest:
-        message = (
-            f"maxNodeVisits is {visits}, but the shortest way to a terminal takes {ways.shortest} visits."
-        )
+    shortest = ways.shortest()
+    if 0 < visits < shortest:
+        message = f"maxNodeVisits is {visits}, but the shortest way to a terminal takes {shortest} visits."
         yield problem_at("budget-visits-short", "warning", message, "budget", "maxNodeVisits")
     if calls == 0 and ways.asks:
         message = "maxLlmCalls is 0, so the run ends at the first classify node."

@@ -58,7 +58,6 @@ class Ways:
         """How many questions a way from the start can ask, each circle taken as one at most."""
         return self._asks.get(self._start, 0)
 
-    @property
     def shortest(self) -> int:
         """How many nodes the shortest way from the start to an end visits; 0 when there is no such way."""
         seen, layer, visits = {self._start}, {self._start}, 0
@@ -157,11 +156,14 @@ class Ways:
 
     def _look_ahead(self, component: Component) -> bool:
         """Whether something else holds now of the ways onward from a component."""
-        ahead = _NOWHERE.union(*[self._onward.get(place, _NOWHERE) for place in component])
-        ahead = ahead.difference(component)
+        first = component[0]
+        if first in self.circles:
+            ahead = _NOWHERE.union(*[self._onward[place] for place in component]).difference(component)
+        else:
+            ahead = self._onward.get(first, _NOWHERE)
         asks = max(map(self._asks.__getitem__, ahead), default=0) + (not self._asking.isdisjoint(component))
         asks = min(asks, self.most)
-        different = _set(self.stuck, component, END not in component and ahead <= self.stuck)
+        different = _note(self.stuck, component, holds=END not in component and ahead <= self.stuck)
         for place in component:
             if self._asks.get(place) != asks:
                 self._asks[place] = asks
@@ -176,10 +178,10 @@ class Ways:
             for before in self._graph.pred[place]
             if self._component[before] is not component
         )
-        return _set(self.unreached, component, not reached)
+        return _note(self.unreached, component, holds=not reached)
 
 
-def _set(holders: set[str], places: Component, holds: bool) -> bool:
+def _note(holders: set[str], places: Component, *, holds: bool) -> bool:
     """Note whether something holds of these places; whether that is new for some of them."""
     different = [place for place in places if (place in holders) is not holds]
     (holders.update if holds else holders.difference_update)(different)
@@ -196,37 +198,31 @@ def _reached(start: str, onward: Mapping[str, frozenset[str]]) -> set[str]:
 
 
 def _components(onward: Mapping[str, frozenset[str]]) -> Iterator[Component]:
-    """The strongly connected components, each after all it leads to (Tarjan's algorithm, without recursion)."""
+    """The strongly connected components, each after all it leads to: Tarjan's algorithm without recursion."""
     lowest: dict[str, int] = {}
     unfinished: list[str] = []
-    for root in onward:
-        if root in lowest:
-            continue
-        path: list[tuple[str, int, int, Iterator[str]]] = []
-        entered: str | None = root
-        while entered is not None or path:
-            if entered is not None:
-                path.append((entered, len(lowest), len(unfinished), iter(onward.get(entered, _NOWHERE))))
-                lowest[entered] = len(lowest)
-                unfinished.append(entered)
-                entered = None
-            place, number, depth, ahead = path[-1]
-            least = lowest[place]
-            for following in ahead:
-                known = lowest.get(following)
-                if known is None:
-                    entered = following
-                    break
-                if known < least:
-                    least = known
-            lowest[place] = least
-            if entered is not None:
+    path: list[tuple[str, int, Iterator[str]]] = []
+
+    def enter(place: str) -> None:
+        path.append((place, len(unfinished), iter(onward.get(place, _NOWHERE))))
+        lowest[place] = len(lowest)
+        unfinished.append(place)
+
+    for root in filterfalse(lowest.__contains__, onward):
+        enter(root)
+        while path:
+            place, depth, ahead = path[-1]
+            following = next(filterfalse(lowest.__contains__, ahead), None)
+            if following is not None:
+                enter(following)
                 continue
             path.pop()
-            if least == number:
+            entered = lowest[place]
+            least = min(map(lowest.__getitem__, onward.get(place, _NOWHERE)), default=entered)
+            if least < entered:
+                lowest[place] = least
+            else:
                 component = unfinished[depth:]
                 del unfinished[depth:]
                 lowest.update(dict.fromkeys(component, _FINISHED))
                 yield component
-            elif least < lowest[path[-1][0]]:
-                lowest[path[-1][0]] = least

@@ -6,7 +6,7 @@ from typing import Final
 from engine.deciders import Attempt, Decision, Question
 from engine.deciders.parser import matching
 
-NOT_ANSWERED: Final = "The person gave none of the allowed answers."
+NOT_ANSWERED: Final = "No allowed answer was chosen."
 
 
 class PersonDecider:

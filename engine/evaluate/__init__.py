@@ -3,11 +3,13 @@
 from engine.evaluate.cases import (
     Case,
     CaseData,
+    CaseLine,
     CaseResult,
     CaseTree,
     Expectation,
     find_cases,
     read_cases,
+    read_lines,
     write_case,
 )
 from engine.evaluate.runner import CaseReport, Starter, inputs_of, run_case
@@ -15,6 +17,7 @@ from engine.evaluate.runner import CaseReport, Starter, inputs_of, run_case
 __all__ = [
     "Case",
     "CaseData",
+    "CaseLine",
     "CaseReport",
     "CaseResult",
     "CaseTree",
@@ -23,6 +26,7 @@ __all__ = [
     "find_cases",
     "inputs_of",
     "read_cases",
+    "read_lines",
     "run_case",
     "write_case",
 ]

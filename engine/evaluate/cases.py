@@ -4,8 +4,10 @@ Cases are kept one JSON line each. Reading is strict: a case that does not fit i
 so it is reported with file line, node and the allowed answers, and is left out.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias, TypeVar
 
@@ -94,47 +96,105 @@ def find_cases(tree_file: Path) -> Path:
     return own if own.exists() else tree_file.with_name("cases.jsonl")
 
 
+@dataclass(frozen=True, slots=True)
+class CaseLine:
+    """A line of a cases file: its case, or None and what is wrong with it.
+
+    ``id`` and ``expected`` are told also of a case that is wrong, where they can be read. Problems carry line
+    and column; their pointers are into the case. One whose code begins with ``json-`` says that the line is
+    no JSON.
+    """
+
+    number: int
+    id: str | None = None
+    case: Case | None = None
+    expected: Expectation = field(default=Expectation(), repr=False)
+    problems: tuple[Problem, ...] = ()
+
+
+def read_lines(file: Path, tree: Tree) -> tuple[CaseLine, ...]:
+    """The lines of a cases file, without the blank ones; ``OSError`` when it cannot be read.
+
+    Where several lines have one id, none of them holds a case: nobody could say which is meant.
+    """
+    lines = [
+        _Line.of(number, data)
+        for number, data in enumerate(file.read_bytes().split(b"\n"), 1)
+        if data.strip(b" \t\r")
+    ]
+    places: dict[str, list[int]] = {}
+    for line in lines:
+        if line.id is not None:
+            places.setdefault(line.id, []).append(line.number)
+    hash_of_tree = cache(partial(tree_hash, tree))
+    return tuple(line.read(tree, hash_of_tree, places.get(line.id or "", [])) for line in lines)
+
+
 def read_cases(file: Path, tree: Tree) -> tuple[tuple[Case, ...], tuple[Problem, ...]]:
     """The cases of a file that fit the tree, and what is wrong with the others.
 
-    Problems carry line and column; their pointers are into the case. A file that cannot be read, or a line
-    that is no JSON, gives a problem whose code begins with ``file-`` or ``json-``.
+    A file that cannot be read gives one problem whose code begins with ``file-``; see :func:`read_lines`.
     """
     try:
-        lines = file.read_bytes().split(b"\n")
+        lines = read_lines(file, tree)
     except OSError as error:
         message = f"The cases cannot be read: {error.strerror or type(error).__name__}."
         return (), (Problem("file-unreadable", "error", message),)
-    cases: dict[str, Case] = {}
-    problems: list[Problem] = []
-    hash_of_tree = ""
-    for number, line in enumerate(lines, 1):
-        if not line.strip(b" \t\r"):
-            continue
+    cases = tuple(line.case for line in lines if line.case is not None)
+    return cases, tuple(problem for line in lines for problem in line.problems)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line as it stands, before it is held against its tree."""
+
+    number: int
+    data: bytes
+    value: JsonValue = None
+    refused: DocumentRefused | None = None
+
+    @classmethod
+    def of(cls, number: int, data: bytes) -> "_Line":
         try:
-            case = _read(line)
-            if case.tree is not None and case.tree.hash is not None:
-                hash_of_tree = hash_of_tree or tree_hash(tree)
-            found = list(_misfits(case, tree, hash_of_tree))
-            if case.id in cases:
-                found.append(_problem("case-id-duplicate", f"There are two cases '{case.id}'.", "id"))
+            return cls(number, data, jsontext.parse(data))
         except DocumentRefused as refused:
-            problems.append(
-                Problem(refused.code, "error", refused.message, line=number, column=refused.column)
-            )
-            continue
+            return cls(number, data, refused=refused)
+
+    @property
+    def id(self) -> str | None:
+        name = self.value.get("id") if isinstance(self.value, dict) else None
+        return name if isinstance(name, str) and name.strip() else None
+
+    @property
+    def expected(self) -> Expectation:
+        with suppress(ValidationError):
+            return Expectation.model_validate(isinstance(self.value, dict) and self.value.get("expect"))
+        return Expectation()
+
+    def read(self, tree: Tree, hash_of_tree: Callable[[], str], numbers: Sequence[int]) -> CaseLine:
+        if (refused := self.refused) is not None:
+            problem = Problem(refused.code, "error", refused.message, line=self.number, column=refused.column)
+            return CaseLine(self.number, problems=(problem,))
+        case = None
+        try:
+            case = Case.model_validate(self.value, by_alias=True, by_name=False)
         except ValidationError as error:
             found = list(_faults(error))
         else:
-            if not found:
-                cases[case.id] = case
-        places = jsontext.places(jsontext.text_of(line), (problem.pointer for problem in found))
-        problems += (replace(p, line=number, column=places[p.pointer][1]) for p in found)
-    return tuple(cases.values()), tuple(problems)
+            found = list(_misfits(case, tree, hash_of_tree))
+        if len(numbers) > 1:
+            message = f"Lines {_and(numbers)} have the same id '{self.id}'; each case needs its own."
+            found.append(_problem("case-id-duplicate", message, "id"))
+        places = jsontext.places(jsontext.text_of(self.data), (problem.pointer for problem in found))
+        problems = tuple(replace(p, line=self.number, column=places[p.pointer][1]) for p in found)
+        return CaseLine(self.number, self.id, None if problems else case, self.expected, problems)
 
 
-def _read(line: bytes) -> Case:
-    return Case.model_validate(jsontext.parse(line), by_alias=True, by_name=False)
+def _and(numbers: Sequence[int]) -> str:
+    shown = (
+        list(map(str, numbers)) if len(numbers) <= 5 else [*map(str, numbers[:4]), f"{len(numbers) - 4} more"]
+    )
+    return f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
 # -- a line that is no case ----------------------------------------------------------------------------
@@ -185,7 +245,7 @@ def _faults(error: ValidationError) -> Iterator[Problem]:
 # -- a case that does not fit its tree -----------------------------------------------------------------
 
 
-def _misfits(case: Case, tree: Tree, hash_of_tree: str) -> Iterator[Problem]:
+def _misfits(case: Case, tree: Tree, hash_of_tree: Callable[[], str]) -> Iterator[Problem]:
     yield from _other_tree(case, tree, hash_of_tree)
     for name in case.budget.unknown_members if case.budget else ():
         yield _problem("case-invalid", f"A budget has no member '{name}'.", "budget", name)
@@ -213,15 +273,14 @@ def _misfits(case: Case, tree: Tree, hash_of_tree: str) -> Iterator[Problem]:
         yield from _allowed(case, tree, node_id, (answer,), "expect", "answers")
 
 
-def _other_tree(case: Case, tree: Tree, hash_of_tree: str) -> Iterator[Problem]:
+def _other_tree(case: Case, tree: Tree, hash_of_tree: Callable[[], str]) -> Iterator[Problem]:
     if case.tree is None:
         return
-    here = {"id": tree.tree_id, "version": tree.version, "hash": hash_of_tree}
+    here = {"id": lambda: tree.tree_id, "version": lambda: tree.version, "hash": hash_of_tree}
     for member, value in case.tree.model_dump(exclude_none=True).items():
-        if value != here[member]:
+        if value != (this := here[member]()):
             message = (
-                f"Case '{case.id}' is for another tree: "
-                f"there the {member} is '{value}', here it is '{here[member]}'."
+                f"Case '{case.id}' is for another tree: there the {member} is '{value}', here it is '{this}'."
             )
             yield _problem("case-tree-other", message, "tree", member)
             return

@@ -7,7 +7,6 @@ from tests.benchmarks.measuring import Goals
 _GOALS = pytest.StashKey[Goals]()
 
 
-
 @pytest.fixture
 def goals(pytestconfig: pytest.Config) -> Goals:
     """Where a benchmark puts what it measured."""
@@ -15,8 +14,8 @@ def goals(pytestconfig: pytest.Config) -> Goals:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    goals = config.stash.get(_GOALS, None)
-    if goals and goals.found:
+    goals = config.stash.get(_GOALS, Goals())
+    if goals.found:
         terminalreporter.section("goals")
         for line in goals.lines():
             terminalreporter.write_line(line)

@@ -55,7 +55,10 @@ class Goals:
         return [
             "  ".join(
                 [
-                    *(f"{cell:{'>' if column == 2 else '<'}{widths[column]}}" for column, cell in enumerate(row[:5])),
+                    *(
+                        f"{cell:{'>' if column == 2 else '<'}{widths[column]}}"
+                        for column, cell in enumerate(row[:5])
+                    ),
                     row[5],
                 ]
             ).rstrip()

@@ -19,6 +19,7 @@ from engine import (
     ConditionNode,
     DataItem,
     Event,
+    Inputs,
     Request,
     Run,
     Runnable,
@@ -55,7 +56,7 @@ class InstantClient:
         """Nothing is open."""
 
 
-def _to(targets: Mapping[str, str]) -> tuple[Transition, ...]:
+def to(targets: Mapping[str, str]) -> tuple[Transition, ...]:
     return tuple(Transition(condition=label, next_node_id=target) for label, target in targets.items())
 
 
@@ -91,16 +92,16 @@ def decision() -> Runnable:
         version=1,
         start_node_id="collect",
         nodes={
-            "collect": ActionNode(action_key="collect", transitions=_to(_branches("ask"))),
+            "collect": ActionNode(action_key="collect", transitions=to(_branches("ask"))),
             "ask": ClassifyNode(
                 task="Is this evidence relevant?",
                 answers=ANSWERS,
-                transitions=_to({"supported": "test", "unsupported": "failed", "unknown": "failed"}),
+                transitions=to({"supported": "test", "unsupported": "failed", "unknown": "failed"}),
             ),
             "test": ConditionNode(
                 predicate_key="dataExists",
                 predicate_parameters={"type": "evidence"},
-                transitions=_to({"true": "approved", "false": "failed"}),
+                transitions=to({"true": "approved", "false": "failed"}),
             ),
             "approved": TerminalNode(verdict="approved"),
             "failed": TerminalNode(verdict="failed"),
@@ -117,9 +118,9 @@ def loop(visits: int) -> Runnable:
         start_node_id="count",
         budget=Budget(max_node_visits=visits + 1),
         nodes={
-            "count": ActionNode(action_key="count", transitions=_to(_branches("test"))),
+            "count": ActionNode(action_key="count", transitions=to(_branches("test"))),
             "test": ConditionNode(
-                predicate_key="goesOn", transitions=_to({"true": "count", "false": "approved"})
+                predicate_key="goesOn", transitions=to({"true": "count", "false": "approved"})
             ),
             "approved": TerminalNode(verdict="approved"),
             "failed": TerminalNode(verdict="failed"),
@@ -133,10 +134,10 @@ def session(seconds: float = 0.0) -> Session:
     return Session(decider=TextDecider(InstantClient(seconds)), catalog=CATALOG)
 
 
-def journaled(session: Session, tree: Runnable, **more: object) -> Run:
+def journaled(session: Session, tree: Runnable, inputs: Inputs | None = None) -> Run:
     """A run whose events somebody keeps, as a journal does."""
     journal: deque[Event] = deque(maxlen=256)
-    return session.start(tree, observers=[journal.append])
+    return session.start(tree, inputs, observers=[journal.append])
 
 
 # ------------------------------------------------------------------------------------------ the floors
@@ -159,10 +160,10 @@ class Lean:
 
     def __init__(self, visits: int) -> None:
         self.budget, self.left = visits + 1, visits // 2
-        self.nodes = {
-            "count": ("action", self.count, {"success": "test"}),
-            "test": ("condition", self.goes_on, {"true": "count", "false": "approved"}),
-            "approved": ("terminal", None, {}),
+        self.nodes: dict[str, tuple[str, Mapping[str, str]]] = {
+            "count": ("action", {"success": "test"}),
+            "test": ("condition", {"true": "count", "false": "approved"}),
+            "approved": ("terminal", {}),
         }
 
     async def count(self) -> str:
@@ -175,12 +176,15 @@ class Lean:
     async def run(self) -> str:
         node_id, visits = "count", 0
         while True:
-            kind, work, targets = self.nodes[node_id]
+            kind, targets = self.nodes[node_id]
             visits += 1
             if visits > self.budget:
                 return "exhausted"
-            if kind == "terminal" or work is None:
-                return node_id
-            done = work()
-            branch = ("true" if done else "false") if isinstance(done, bool) else await done
+            match kind:
+                case "action":
+                    branch = await self.count()
+                case "condition":
+                    branch = "true" if self.goes_on() else "false"
+                case _:
+                    return node_id
             node_id = targets[branch]

@@ -7,6 +7,7 @@ import pytest
 from designer.canvas.geometry import (
     CARD,
     COLUMN,
+    CardsNear,
     Point,
     Rect,
     card_size,
@@ -19,6 +20,7 @@ from designer.canvas.geometry import (
     rows,
     stub,
 )
+from designer.document.cells import meet
 from designer.document.names import node_title
 from engine import AnyNode, ClassifyNode, ConditionNode, OpaqueNode, TerminalNode, Transition
 
@@ -84,6 +86,10 @@ def test_a_branch_to_the_right_is_one_curve_from_port_to_port():
     assert not is_forward(Point(0, 0), Point(-10, 80))
 
 
+def among(cards: list[Rect]) -> CardsNear:
+    return lambda box: [card for card in cards if meet(card, box)]
+
+
 def crosses(points: tuple[Point, ...], card: Rect) -> bool:
     """Whether a line of upright and level pieces runs through the inside of the card."""
     return any(
@@ -97,7 +103,7 @@ def crosses(points: tuple[Point, ...], card: Rect) -> bool:
 
 def test_a_loop_runs_around_its_own_card():
     card = Rect(0, 0, 236, 140)
-    route = lane(Point(236, 120), Point(0, 17), card, card, [card], 0)
+    route = lane(Point(236, 120), Point(0, 17), card, card, among([card]), 0)
     assert not crosses(route.points, card)
     assert max(point.y for point in route.points) > card.bottom
 
@@ -105,20 +111,21 @@ def test_a_loop_runs_around_its_own_card():
 def test_a_branch_back_runs_below_the_cards_between():
     target, between, source = Rect(0, 0, 236, 140), Rect(330, 60, 236, 200), Rect(660, 0, 236, 140)
     cards = [target, between, source]
-    route = lane(Point(896, 100), Point(0, 17), source, target, cards, 0)
+    route = lane(Point(896, 100), Point(0, 17), source, target, among(cards), 0)
     assert not any(crosses(route.points, card) for card in cards)
 
 
 def test_a_branch_back_uses_the_gap_between_upper_and_lower_cards():
     target, source = Rect(0, 0, 236, 140), Rect(0, 400, 236, 140)
-    route = lane(Point(236, 500), Point(0, 17), source, target, [target, source], 0)
+    route = lane(Point(236, 500), Point(0, 17), source, target, among([target, source]), 0)
     assert any(140 < point.y < 400 for point in route.points)
 
 
 def test_lanes_of_different_targets_keep_apart():
     card = Rect(0, 0, 236, 140)
     levels = {
-        max(p.y for p in lane(Point(236, 120), Point(0, 17), card, card, [card], n).points) for n in range(3)
+        max(p.y for p in lane(Point(236, 120), Point(0, 17), card, card, among([card]), n).points)
+        for n in range(3)
     }
     assert len(levels) == 3
 

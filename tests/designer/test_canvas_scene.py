@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication, QGraphicsItem
 from designer import theme
 from designer.canvas.overlay import Overlay, moment
 from designer.canvas.picture import render_png
-from designer.canvas.scene import Scene
+from designer.canvas.scene import Scene, Spot
 from designer.document import edits
 from designer.document.draft import Draft, Place
 from engine import AnyNode, ClassifyNode, OpaqueNode, Problem, TerminalNode, Trail, Transition, Tree
@@ -30,17 +30,18 @@ def scene() -> Scene:
 
 
 def items_of(scene: Scene) -> set[QGraphicsItem]:
-    return {*scene.node_items.values(), *scene.edge_items.values()}
+    return {*scene.node_items.values(), *scene.edge_items.values(), *scene.note_items.values()}
 
 
 def assert_shows(scene: Scene, draft: Draft) -> None:
     nodes = draft.tree.nodes
     assert scene.node_items.keys() == nodes.keys()
     assert all(scene.node_items[i].node is node for i, node in nodes.items())
-    assert all(scene.node_items[i].place == draft.places.get(i, Place(0, 0)) for i in nodes)
-    assert {key: item.target for key, item in scene.edge_items.items()} == {
+    assert all(scene.node_items[i].card.place == draft.places.get(i, Place(0, 0)) for i in nodes)
+    assert {key: item.branch.target for key, item in scene.edge_items.items()} == {
         (i, branch): target for i, node in nodes.items() for branch, target in node.targets.items() if target
     }
+    assert {name: item.note for name, item in scene.note_items.items()} == draft.notes
     assert set(scene.items()) == items_of(scene)
 
 
@@ -168,30 +169,31 @@ def test_equal_verdicts_share_a_colour_and_others_do_not(scene: Scene):
 
 def test_branches_back_and_loops_are_drawn_outside_the_cards(scene: Scene):
     scene.show(triage())
-    assert scene.edge_items["load", "transientFailure"].route.kind == "lane"
-    assert scene.edge_items["known", "false"].route.kind == "lane"
-    assert scene.edge_items["load", "success"].route.kind == "curve"
+    assert scene.edge_items["load", "transientFailure"].branch.route.kind == "lane"
+    assert scene.edge_items["known", "false"].branch.route.kind == "lane"
+    assert scene.edge_items["load", "success"].branch.route.kind == "curve"
 
 
 def test_a_branch_to_a_far_shared_terminal_is_a_stub_until_it_comes_near(scene: Scene):
     draft = triage()
     scene.show(draft)
     stub = scene.edge_items["load", "permanentFailure"]
-    assert (stub.route.kind, stub.name, stub.target) == ("stub", "refused", "bad")
+    assert (stub.branch.route.kind, stub.branch.name, stub.branch.target) == ("stub", "refused", "bad")
     assert scene.node_items["bad"].marks.far == 2
     near = edits.move_nodes(draft, {"bad": Place(330, 220)})
     scene.show(near)
     assert scene.edge_items["load", "permanentFailure"] is stub
-    assert stub.route.kind == "curve"
+    assert stub.branch.route.kind == "curve"
 
 
 def test_a_branch_to_a_node_that_is_missing_says_so(scene: Scene):
     node = ClassifyNode(task="?", answers=("yes",), transitions=leads(yes="gone"))
     scene.show(Draft(Tree(nodes={"ask": node}), {"ask": Place(0, 0)}))
-    edge = scene.edge_items["ask", "yes"]
+    edge = scene.branches["ask", "yes"]
     assert edge.lost
     assert edge.route.kind == "stub"
-    assert "no such node" in edge.tip()
+    assert edge.route.chip is not None
+    assert "no such node" in scene.tip(QPointF(edge.route.chip.x + 5, edge.route.chip.y + 5))
 
 
 def test_tips_show_in_full_what_a_card_cannot(scene: Scene):
@@ -209,10 +211,10 @@ def test_tips_show_in_full_what_a_card_cannot(scene: Scene):
 def test_a_port_is_found_where_it_is_drawn(scene: Scene):
     scene.show(triage())
     spot = scene.spot(QPointF(330 + 236 + 3, 86 + 27 * 1.5))
-    assert spot.node is scene.node_items["ask"]
+    assert spot.node is scene.cards["ask"]
     assert spot.branch == "no"
     assert scene.spot(QPointF(330 + 100, 60)).branch is None
-    assert scene.spot(QPointF(-900, -900)) == (None, None, None)
+    assert scene.spot(QPointF(-900, -900)) == Spot()
 
 
 def odd() -> Draft:

@@ -246,7 +246,7 @@ def test_a_loop_is_made_by_dropping_on_the_own_title(desk: Desk):
 
 def test_the_keys_of_a_line_or_a_chip_under_the_pointer(desk: Desk):
     scene = desk.view.scene()
-    chip = scene.edge_items["load", "permanentFailure"].route.chip
+    chip = scene.branches["load", "permanentFailure"].route.chip
     assert chip is not None
     on_chip = desk.view.mapFromScene(QPointF(chip.x + chip.w / 2, chip.y + chip.h / 2))
     QTest.mouseMove(desk.view.viewport(), on_chip)
@@ -259,7 +259,7 @@ def test_the_keys_of_a_line_or_a_chip_under_the_pointer(desk: Desk):
 
 
 def middle_of(desk: Desk, source: NodeId, branch: str) -> QPoint:
-    path = desk.view.scene().edge_items[source, branch].route.points
+    path = desk.view.scene().branches[source, branch].route.points
     a, b = path[0], path[-1]
     return desk.view.mapFromScene(QPointF((a.x + b.x) / 2, (a.y + b.y) / 2))
 

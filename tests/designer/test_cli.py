@@ -46,10 +46,27 @@ def test_the_engines_commands_are_there_too():
     assert said("check", SSVC).stdout == "No problems.\n"
 
 
-@pytest.mark.parametrize("args", [["tree.json"], ["open", "tree.json"]])
+@pytest.mark.parametrize("args", [[EVIDENCE], ["open", EVIDENCE], ["open", EVIDENCE.parent / "none.json"]])
 def test_a_file_alone_is_opened(opened, args):
     assert said(*args).exit_code == 0
-    assert opened == [Path("tree.json")]
+    assert opened == [args[-1]]
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        ("chek", "Did you mean 'check'?"),
+        ("nosuchcommand", "Commands: "),
+        ("x" * 300, "Commands: "),
+        ("none.json", "Commands: "),
+    ],
+)
+def test_a_word_that_is_neither_a_command_nor_a_file_is_refused(opened, word, hint):
+    result = said(word)
+    assert result.exit_code == 2
+    told = "".join(result.stderr.replace("│", " ").split())
+    assert f"Thereisnocommandandnofile'{word}'.{hint.replace(' ', '')}" in told
+    assert opened == []
 
 
 @pytest.mark.parametrize("args", [[], ["open"]])
@@ -61,7 +78,7 @@ def test_without_a_file_the_window_opens_empty(opened, args):
 def test_without_a_screen_the_window_is_refused_in_one_sentence(opened, monkeypatch):
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
         monkeypatch.delenv(name, raising=False)
-    result = said("tree.json")
+    result = said(EVIDENCE)
     assert result.exit_code == 1
     assert result.stderr.count("\n") == 1
     assert "--headless" in result.stderr
@@ -92,6 +109,33 @@ def test_a_picture_needs_a_file():
     result = said("export", EVIDENCE, "--format", "png")
     assert result.exit_code == 2
     assert "--out" in result.stderr
+
+
+@pytest.mark.parametrize("suffix", ["png", "PNG", "svg", "pdf", "json"])
+def test_what_is_written_follows_the_name_of_the_file(qapp, tmp_path, suffix):
+    out = tmp_path / f"out.{suffix}"
+    assert said("export", EVIDENCE, "-o", out).exit_code == 0
+    begins = {"png": PNG, "svg": b"<?xml", "pdf": b"%PDF", "json": b"{"}
+    assert out.read_bytes().startswith(begins[suffix.lower()])
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["-o", "tree.png", "--format", "svg"], "holds png, but --format says svg"),
+        (["-o", "tree.json", "--format", "png"], "holds json, but --format says png"),
+        (["-o", "tree.jpg"], "'.jpg' tells no form; name one with --format: json, png, svg, pdf."),
+        (["--dark"], "--dark: It is for pictures"),
+        (["-o", "tree.json", "--dark"], "--dark: It is for pictures"),
+        (["--scale", "2"], "--scale: It is for pictures"),
+    ],
+)
+def test_export_refuses_options_that_contradict_each_other(tmp_path, monkeypatch, args, words):
+    monkeypatch.chdir(tmp_path)
+    result = said("export", EVIDENCE, *args)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert words in " ".join(result.stderr.replace("│", " ").split())
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("form", ["json", "png"])
@@ -142,5 +186,10 @@ def test_the_main_job_says_when_there_is_no_case(tmp_path):
     file = tmp_path / "tree.json"
     file.write_bytes(EVIDENCE.read_bytes())
     result = said("--headless", file)
-    assert result.exit_code == 1
-    assert "The cases cannot be read" in result.stderr
+    assert result.exit_code == 2
+    assert "neither tree.cases.jsonl nor cases.jsonl is beside the tree" in result.stderr
+    for text, words in (("", "It is empty."), ("[]", "A case is an object.")):
+        (tmp_path / "cases.jsonl").write_text(text)
+        result = said("--headless", file)
+        assert result.exit_code == 1
+        assert f"cases.jsonl: There is no case to run. {words}" in result.stderr

@@ -1,5 +1,7 @@
 """The open document: one gesture is one undo step, the dirty flag is honest, the problems are fresh."""
 
+import os
+import random
 from functools import partial
 
 import pytest
@@ -7,8 +9,16 @@ import pytest
 from designer.document import edits
 from designer.document.document import Document
 from designer.document.draft import Place
-from designer.document.files import ChangedOutside, SaveFailed, Unreadable, design_path, save_tree
-from engine import Catalog, standard_catalog
+from designer.document.files import (
+    ChangedOutside,
+    SaveFailed,
+    Unreadable,
+    design_path,
+    previous,
+    previous_path,
+    save_tree,
+)
+from engine import Catalog, standard_catalog, write_tree
 from tests.designer.drafts import targets, triage
 
 
@@ -266,3 +276,153 @@ def test_fifty_documents_come_and_go(qapp):
         document.edit("Start", partial(edits.set_start, node_id="ask"))
         document.undo()
         document.deleteLater()
+
+
+# ------------------------------------------------------------------------------------------ other programs
+
+
+def written_by_another(document, task="Theirs?"):
+    """Another program changes the tree file; the draft it wrote."""
+    theirs = edits.set_field(document.draft, "ask", "task", task)
+    document.path.write_bytes(write_tree(theirs.tree))
+    return theirs
+
+
+def test_a_change_by_another_program_is_told_by_content_and_not_by_time(stored):
+    data = stored.path.read_bytes()
+    stored.path.write_bytes(data)
+    assert not stored.changed_outside()
+    before = stored.path.stat()
+    stored.path.write_bytes(data.replace(b"fine", b"good"))
+    os.utime(stored.path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert stored.changed_outside()
+    stored.path.write_bytes(data)
+    assert not stored.changed_outside()
+
+
+def test_reloading_shows_what_the_disk_holds_and_undo_brings_my_work_back(stored):
+    retask(stored, "Mine?")
+    mine, theirs = stored.draft, written_by_another(stored)
+    assert stored.reload() is None
+    assert (stored.draft, stored.clean, stored.changed_outside()) == (theirs, True, False)
+    stored.undo()
+    assert (stored.draft, stored.clean) == (mine, False)
+    stored.save()
+    stored.undo()
+    stored.redo()
+    assert stored.draft == mine
+
+
+def test_reloading_what_is_here_already_makes_no_step(stored):
+    written_by_another(stored)
+    retask(stored, "Theirs?")
+    stored.reload()
+    assert (stored.undo_stack.count(), stored.clean) == (1, True)
+    stored.undo()
+    assert not stored.clean
+
+
+def test_a_file_that_is_no_tree_any_more_is_not_reloaded(stored):
+    retask(stored, "Mine?")
+    mine = stored.draft
+    stored.path.write_text("{")
+    assert isinstance(stored.reload(), Unreadable)
+    assert (stored.draft, stored.clean) == (mine, False)
+
+
+@pytest.mark.parametrize("change", [lambda path: path.write_text("{}"), lambda path: path.unlink()])
+def test_keeping_mine_overwrites_what_was_seen_and_asks_again_about_what_comes_later(stored, change):
+    change(stored.path)
+    stored.keep_mine()
+    assert (stored.changed_outside(), stored.clean) == (False, False)
+    stored.path.write_text("[]")
+    assert stored.changed_outside()
+    with pytest.raises(ChangedOutside):
+        stored.save()
+    stored.keep_mine()
+    stored.save()
+    assert stored.clean
+    reopened = Document.open(stored.path)
+    assert isinstance(reopened, Document)
+    assert reopened.draft == stored.draft
+
+
+def test_deciding_later_is_not_asked_again_before_saving_or_another_change(stored):
+    written_by_another(stored)
+    stored.put_off()
+    assert not stored.changed_outside()
+    with pytest.raises(ChangedOutside):
+        stored.save()
+    written_by_another(stored, "Once more?")
+    assert stored.changed_outside()
+
+
+def test_the_version_a_save_replaced_can_be_brought_back(stored):
+    first = stored.draft
+    retask(stored, "Second?")
+    stored.save()
+    assert previous(stored.path, stored.draft) == first
+    third = written_by_another(stored, "Third?")
+    stored.keep_mine()
+    stored.save()
+    assert previous(stored.path, stored.draft) == third
+
+
+def test_moving_cards_keeps_the_version_of_the_tree_that_is_kept(stored):
+    first = stored.draft
+    retask(stored, "Second?")
+    stored.save()
+    drag(stored, 77)
+    stored.save()
+    kept = previous(stored.path, stored.draft)
+    assert kept is not None
+    assert kept.tree == first.tree
+
+
+def test_a_document_that_is_read_only_says_why_and_stays_as_it_is(stored):
+    retask(stored, "Mine?")
+    mine, said = stored.draft, heard(stored.refused)
+    stored.read_only = "It is open elsewhere."
+    retask(stored, "More?")
+    stored.undo()
+    stored.redo()
+    assert (stored.draft, said) == (mine, [("It is open elsewhere.",)] * 3)
+    stored.read_only = None
+    stored.undo()
+    assert stored.clean
+
+
+def test_a_draft_that_stands_in_no_file_stays_unsaved_whatever_is_undone(document):
+    retask(document, "Mine?")
+    document.mark_unsaved()
+    document.undo()
+    assert not document.clean
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_two_editors_in_turns_never_overwrite_each_other_silently(qapp, tmp_path, seed):
+    chance = random.Random(seed)
+    path = save_tree(triage(), path=tmp_path / "tree.json").path
+    editors = []
+    for _ in range(2):
+        editor = Document.open(path)
+        assert isinstance(editor, Document)
+        editors.append(editor)
+    known = dict.fromkeys(editors, path.read_bytes())
+    for number in range(12):
+        editor, there = chance.choice(editors), path.read_bytes()
+        retask(editor, f"Number {number}?")
+        stale = there != known[editor]
+        assert editor.changed_outside() is stale
+        if stale:
+            with pytest.raises(ChangedOutside):
+                editor.save()
+            assert path.read_bytes() == there
+            if chance.random() < 0.5:
+                editor.reload()
+                known[editor] = there
+                continue
+            editor.keep_mine()
+        editor.save()
+        assert previous_path(path).read_bytes() == there
+        known[editor] = path.read_bytes()

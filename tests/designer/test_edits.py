@@ -2,9 +2,19 @@
 
 import pytest
 
-from designer.document import edits, rules
-from designer.document.draft import Place
-from engine import Budget, ClassifyNode, ConditionNode, TerminalNode, TimeSpan, Transition
+from designer.document import design, edits, rules
+from designer.document.draft import Draft, Note, Place
+from engine import (
+    ActionNode,
+    Budget,
+    ClassifyNode,
+    ConditionNode,
+    OpaqueNode,
+    TerminalNode,
+    TimeSpan,
+    Transition,
+    check,
+)
 from tests.designer.drafts import empty, leads, targets, triage
 
 
@@ -88,6 +98,11 @@ def test_renaming_a_node_renames_it_wherever_it_is_mentioned():
     }
     assert targets(draft, "ask")["no"] == "refuse"
     assert draft.tree.start_node_id == "fetch"
+
+
+def test_a_pinned_node_is_pinned_under_its_new_id():
+    draft = edits.rename_node(design.pin(triage(), {"ask", "bad"}, on=True), "ask", "question")
+    assert design.pinned(draft) == {"question", "bad"}
 
 
 def test_a_node_cannot_take_the_id_of_another():
@@ -185,9 +200,155 @@ def test_a_condition_whose_last_parameter_goes_has_none():
     assert node.predicate_parameters is None
 
 
+# ------------------------------------------------------------------------------------------ structure
+
+
+def chain() -> Draft:
+    """first → second → third (an action, all its ways) → end"""
+    nodes = {
+        "first": ConditionNode(predicate_key="dataExists", transitions=leads(true="second", false="second")),
+        "second": ConditionNode(predicate_key="dataExists", transitions=leads(true="third", false="third")),
+        "third": ActionNode(
+            action_key="x", transitions=leads(success="end", transientFailure="end", permanentFailure="end")
+        ),
+        "end": TerminalNode(verdict="done"),
+    }
+    tree = empty().tree.replace(nodes=nodes, start_node_id="first")
+    return Draft(tree, {i: Place(330 * n, 0) for n, i in enumerate(nodes)})
+
+
+def test_a_node_added_at_a_branch_is_what_the_branch_leads_to():
+    draft = edits.add_linked(triage(), "ask", "no", "terminal", Place(5, 5))
+    assert targets(draft, "ask")["no"] == "terminal"
+    assert draft.places["terminal"] == Place(5, 5)
+
+
+@pytest.mark.parametrize("kind", ["condition", "action", "classify"])
+def test_a_node_inserted_into_a_branch_leads_on_to_where_the_branch_led(kind):
+    draft = edits.insert_node(triage(), "ask", "no", kind, Place(5, 5))
+    node = draft.tree.nodes[kind]
+    assert targets(draft, "ask")["no"] == kind
+    assert {node.targets.get(branch) for branch in node.branches()} == {"bad"}
+
+
+def test_an_inserted_node_gets_room_where_the_branch_led_to():
+    draft = edits.insert_node(triage(), "ask", "yes", "condition", Place(660, 0), room=110)
+    assert draft.places["good"] == Place(990 + 110, 0)
+    assert draft.places["bad"] == Place(1320 + 110, 0)
+    assert (draft.places["ask"], draft.places["known"]) == (Place(330, 0), Place(660, 0))
+
+
+def test_inserting_and_detaching_leave_the_flow_as_it_was():
+    inserted = edits.insert_node(triage(), "ask", "no", "condition", Place(5, 5))
+    detached = edits.detach(inserted, {"condition"})
+    assert targets(detached, "condition") == {}
+    assert {i: targets(detached, i) for i in triage().tree.nodes} == {
+        i: targets(triage(), i) for i in triage().tree.nodes
+    }
+    assert edits.remove_nodes(edits.heal(inserted, {"condition"}), {"condition"}).tree == triage().tree
+
+
+def test_a_detached_chain_keeps_what_links_it_and_the_start_goes_on_to_what_followed():
+    draft = edits.detach(chain(), {"first", "second"})
+    assert targets(draft, "first") == {"true": "second", "false": "second"}
+    assert targets(draft, "second") == {}
+    assert draft.tree.start_node_id == "third"
+
+
+def test_the_flow_goes_on_only_where_it_is_clear_to_where():
+    assert rules.may_detach(chain(), {"second"}) is None
+    assert "3 nodes follow" in (rules.may_detach(triage(), {"ask"}) or "")
+    assert "Nothing follows" in (rules.may_detach(triage(), {"good"}) or "")
+    assert "Select" in (rules.may_detach(triage(), set()) or "")
+
+
+def test_a_node_of_another_kind_keeps_its_name_and_where_its_branches_lead():
+    draft = edits.set_field(triage(), "ask", "name", "The question")
+    after = edits.change_kind(draft, "ask", "condition")
+    node = after.tree.nodes["ask"]
+    assert isinstance(node, ConditionNode)
+    assert (node.name, node.predicate_key) == ("The question", "")
+    assert targets(after, "ask") == {"true": "good", "false": "bad"}
+    assert targets(edits.change_kind(draft, "ask", "action"), "ask") == {
+        "success": "good",
+        "transientFailure": "bad",
+        "permanentFailure": "known",
+    }
+
+
+def test_a_node_that_becomes_a_question_has_its_branches_as_answers():
+    after = edits.change_kind(triage(), "known", "classify")
+    assert answers_of(after, "known") == ("true", "false")
+    assert targets(after, "known") == {"true": "good", "false": "ask"}
+
+
+def test_a_node_that_becomes_a_terminal_leads_nowhere():
+    after = edits.change_kind(triage(), "ask", "terminal")
+    assert after.tree.nodes["ask"] == TerminalNode(verdict="")
+
+
+def test_a_node_of_a_misspelled_kind_keeps_its_members_when_the_kind_is_mended():
+    odd = OpaqueNode.model_validate(
+        {"type": "clasify", "task": "Is it?", "answers": ["yes"], "note": 1, "transitions": []}
+    ).replace(transitions=leads(yes="good", unknown="bad"))
+    after = edits.change_kind(edits._with_node(triage(), "ask", odd), "ask", "classify")
+    node = after.tree.nodes["ask"]
+    assert isinstance(node, ClassifyNode)
+    assert (node.task, node.answers, node.unknown_members) == ("Is it?", ("yes",), {"note": 1})
+    assert targets(after, "ask") == {"yes": "good", "unknown": "bad"}
+
+
+def test_members_of_another_type_do_not_stop_a_change_of_kind():
+    odd = OpaqueNode.model_validate({"type": "x", "task": 5, "note": 1})
+    node = edits.change_kind(edits._with_node(triage(), "ask", odd), "ask", "classify").tree.nodes["ask"]
+    assert node == ClassifyNode.model_validate({"task": "", "answers": (), "note": 1})
+
+
+def test_every_change_of_kind_can_be_checked():
+    for node in triage().tree.nodes:
+        for kind in ("action", "classify", "condition", "terminal"):
+            check(edits.change_kind(triage(), node, kind).tree)
+
+
+def test_one_member_is_set_in_several_nodes_at_once():
+    draft = edits.set_fields(triage(), ["good", "bad"], "verdict", "done")
+    assert [getattr(draft.tree.nodes[i], "verdict", None) for i in ("good", "bad")] == ["done", "done"]
+
+
+def test_notes_are_set_and_taken_away_by_name():
+    paper = Note(Place(0, 0), 200, 80, "Why")
+    draft = edits.set_notes(triage(), {"note": paper})
+    assert draft.notes == {"note": paper}
+    assert draft.tree is triage().tree or draft.tree == triage().tree
+    assert edits.set_notes(draft, {"note": None}).notes == {}
+
+
+def test_only_a_node_with_a_loose_branch_can_lead_on():
+    assert rules.may_lead_on(edits.disconnect(triage(), "ask", "no"), "ask") is None
+    assert "leads somewhere" in (rules.may_lead_on(triage(), "ask") or "")
+    assert "ends the run" in (rules.may_lead_on(triage(), "good") or "")
+    assert "Select one" in (rules.may_lead_on(triage(), None) or "")
+
+
+def test_a_kind_can_be_changed_to_another_only():
+    assert rules.may_change_kind(triage(), {"ask"}, "action") is None
+    assert rules.may_change_kind(triage(), {"ask", "good"}, "classify") is None
+    assert rules.may_change_kind(triage(), {"ask"}, "classify")
+
+
+def test_names_are_numbered_once_for_many():
+    assert edits.unique_names({"a", "a-3"}, ["a", "a", "b", "a-3", "a"]) == ["a-2", "a-4", "b", "a-5", "a-6"]
+
+
+# ------------------------------------------------------------------------------------------ no change
+
+
 @pytest.mark.parametrize(
     "edit",
     [
+        lambda d: edits.change_kind(d, "ask", "classify"),
+        lambda d: edits.set_fields(d, ["ask", "known"], "name", ""),
+        lambda d: edits.set_notes(d, {"nobody": None}),
         lambda d: edits.remove_nodes(d, ["nobody"]),
         lambda d: edits.move_nodes(d, {"ask": d.places["ask"], "nobody": Place(1, 1)}),
         lambda d: edits.rename_node(d, "ask", "ask"),

@@ -5,9 +5,17 @@ import json
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import (
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QToolButton,
+    QWidget,
+)
 
-from designer.document import edits
+from designer.document import clipboard, edits
 from designer.document.document import Document
 from designer.document.draft import Draft
 from designer.panels.inspector import Inspector
@@ -74,10 +82,48 @@ def test_it_says_what_to_do_when_there_is_nothing_to_show(qtbot, bench):
     assert "No node selected" in words(inspector)
 
 
-def test_several_nodes_are_counted_and_not_edited(inspector, document):
+def test_several_nodes_show_the_fields_they_share(inspector, document):
     document.select({"ask", "good"})
-    assert "2 nodes selected" in words(inspector)
-    assert not there(inspector, "field.name")
+    assert [there(inspector, f"field.{member}") for member in ("name", "description", "task", "id")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert any("2 nodes selected" in label.text() for label in inspector.findChildren(QLabel))
+    document.select({"bad", "good"})
+    verdict = find(inspector, "field.verdict", QLineEdit)
+    assert (verdict.text(), verdict.placeholderText()) == ("", "Different values")
+
+
+def test_a_shared_field_is_set_in_every_node_as_one_step(inspector, document):
+    document.select({"bad", "good"})
+    type_into(find(inspector, "field.verdict", QLineEdit), "done")
+    assert [document.draft.tree.nodes[i].verdict for i in ("good", "bad")] == ["done", "done"]
+    assert document.undo_stack.count() == 1
+    assert document.undo_stack.undoText() == "Edit verdict of 2 nodes"
+    document.undo()
+    assert find(inspector, "field.verdict", QLineEdit).placeholderText() == "Different values"
+
+
+def test_answers_of_several_questions_are_set_together(inspector, document):
+    document.edit("Duplicate", lambda d: clipboard.put(d, clipboard.take(d, {"ask"})))
+    document.select({"ask", "ask-2"})
+    answers = find(inspector, "field.answers", QPlainTextEdit)
+    assert answers.toPlainText() == "yes\nno"
+    answers.setPlainText("yes\nnever")
+    assert document.draft.tree.nodes["ask-2"].answers == ("yes", "never")
+    assert targets(document.draft, "ask") == {"yes": "good", "never": "bad", "unknown": "known"}
+
+
+def test_escape_takes_back_an_id_that_is_being_written(inspector, document):
+    document.select({"ask"})
+    line = find(inspector, "field.id", QLineEdit)
+    type_into(line, "other")
+    QTest.keyClick(line, Qt.Key.Key_Escape)
+    assert line.text() == "ask"
+    line.clearFocus()
+    assert "ask" in document.draft.tree.nodes
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine import Tree, read_tree, tree_hash
-from engine.evaluate import Case, Expectation, find_cases, read_cases, write_case
+from engine.evaluate import Case, Expectation, find_cases, read_cases, read_lines, write_case
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 EVIDENCE = SAMPLES / "evidence-classification" / "tree.json"
@@ -199,10 +199,41 @@ def test_answers_and_replies_for_one_node_exclude_each_other(read):
     assert (problem.code, problem.node) == ("case-pins-both", "classify")
 
 
-def test_a_second_case_of_the_same_name_is_an_error(read):
-    cases, (problem,) = read({"id": "a"}, {"id": "a", "params": {"x": "y"}})
-    assert len(cases) == 1
-    assert (problem.code, problem.line) == ("case-id-duplicate", 2)
+def test_of_cases_with_one_id_none_is_taken_and_each_is_told_of(read):
+    cases, problems = read({"id": "a"}, {"id": "b"}, {"id": "a", "params": {"x": "y"}})
+    assert [case.id for case in cases] == ["b"]
+    assert [(p.code, p.line, p.column) for p in problems] == [
+        ("case-id-duplicate", 1, 8),
+        ("case-id-duplicate", 3, 8),
+    ]
+    assert {p.message for p in problems} == {"Lines 1 and 3 have the same id 'a'; each case needs its own."}
+
+
+def test_a_case_that_is_wrong_takes_its_id_too(read):
+    cases, problems = read({"id": "a"}, {"id": "a", "expct": {}})
+    assert cases == ()
+    assert [p.code for p in problems] == ["case-id-duplicate", "case-invalid", "case-id-duplicate"]
+
+
+def test_many_lines_with_one_id_are_told_in_a_short_sentence(read):
+    _, problems = read(*[{"id": "a"}] * 100)
+    assert problems[-1].message.startswith("Lines 1, 2, 3, 4 and 96 more have the same id")
+
+
+def test_of_a_case_that_is_wrong_id_and_expectation_are_told_where_they_can_be_read(tmp_path, tree):
+    file = tmp_path / "cases.jsonl"
+    lines = [
+        {"id": "a", "expct": {}, "expect": {"verdict": "v"}},
+        {"id": 1, "expect": {"verdict": "v"}},
+        {"id": "c", "expect": {"verdict": 1}},
+        [],
+    ]
+    file.write_text("\n".join(map(json.dumps, lines)) + "\n{")
+    read = read_lines(file, tree)
+    assert [line.number for line in read] == [1, 2, 3, 4, 5]
+    assert [line.id for line in read] == ["a", None, "c", None, None]
+    assert [line.expected.verdict for line in read] == ["v", "v", None, None, None]
+    assert all(line.case is None and line.problems for line in read)
 
 
 def test_cases_named_after_the_tree_go_before_those_of_the_folder(tmp_path):

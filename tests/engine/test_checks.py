@@ -756,10 +756,27 @@ def edited(chance: random.Random, now: Tree) -> Tree:
     return now.replace(nodes=nodes)
 
 
+def any_ladder(chance: random.Random, size: int) -> Tree:
+    """Conditions that lead ahead, as an author draws them, and a few terminals."""
+    ids = [f"n{n}" for n in range(size)]
+
+    def ahead(n: int) -> str:
+        return ids[min(size - 1, n + chance.randint(1, 4))]
+
+    return tree(
+        {
+            node_id: terminal(node_id)
+            if n == size - 1 or chance.random() < 0.1
+            else condition("dataExists", parameters={"type": "x"}, then=ahead(n), otherwise=ahead(n))
+            for n, node_id in enumerate(ids)
+        }
+    )
+
+
 def check_while_editing(seed: int, edits: int, size: int) -> None:
     chance = random.Random(seed)
     checker = Checker(CATALOG)
-    history = [any_graph(chance, size)]
+    history = [(any_graph if seed % 2 else any_ladder)(chance, size)]
     assert checker.update(None, history[-1]) == check(history[-1], CATALOG)
     for _ in range(edits):
         before = history[-1]
@@ -778,6 +795,19 @@ def test_a_kept_checker_finds_what_a_fresh_check_finds(seed: int):
 @pytest.mark.parametrize("seed", range(100))
 def test_a_kept_checker_finds_the_same_over_many_edits(seed: int):
     check_while_editing(seed, edits=100, size=60)
+
+
+def test_a_circle_is_told_while_it_is_closed():
+    checker = Checker(CATALOG)
+    end = terminal("done")
+    closed = tree(
+        a=classify("A?", {"yes": "b"}, unknown="end"), b=classify("B?", {"yes": "a"}, unknown="end"), end=end
+    )
+    opened = closed.replace(nodes={**closed.nodes, "b": classify("B?", {"yes": "end"}, unknown="end")})
+    before = None
+    for drawn, told in [(closed, ["cycle-bounded"]), (opened, []), (closed, ["cycle-bounded"]), (opened, [])]:
+        assert [p.code for p in checker.update(before, drawn)] == told
+        before = drawn
 
 
 def test_a_checker_starts_over_with_a_tree_it_did_not_see():

@@ -31,6 +31,11 @@ class Said:
         return json.loads(self.out)
 
     @property
+    def told(self) -> str:
+        """Standard error as one line, without the frame around what is said of a wrong command line."""
+        return " ".join(self.err.replace("│", " ").split())
+
+    @property
     def last(self) -> str:
         return self.out.rstrip("\n").rpartition("\n")[2]
 
@@ -104,10 +109,17 @@ def test_the_items_of_all_files_are_one_flat_list(change):
     assert (item["severity"], item["node"], item["line"]) == ("error", "collect", 20)
 
 
-@pytest.mark.parametrize("form", [["--json"], ["--format", "json"]])
+@pytest.mark.parametrize("form", [["--json"], ["--format", "json"], ["--json", "--format", "json"]])
 def test_a_list_without_items_is_a_document_too(form):
     said = Said("check", SSVC, *form)
     assert (said.json, said.err) == ([], "")
+
+
+@pytest.mark.parametrize("form", ["sarif", "text"])
+def test_two_forms_at_once_are_refused(form):
+    said = Said("check", SSVC, "--json", "--format", form)
+    assert (said.code, said.out) == (2, "")
+    assert f"--json and --format {form} exclude each other" in said.told
 
 
 def test_the_highest_code_wins(change, tmp_path):
@@ -156,7 +168,8 @@ def test_a_missing_file_gives_code_2_and_one_message(tmp_path, command):
     file = tmp_path / "none.json"
     said = Said(command, file)
     assert said.code == 2
-    (line,) = [line for line in (said.out + said.err).splitlines() if "none.json" in line]
+    line, *more = [line for line in (said.out + said.err).splitlines() if "none.json" in line]
+    assert more == ([f"{file}: There are errors, so no case was run."] if command == "test" else [])
     assert line == f"{file}:1:1: error: The file cannot be read: No such file or directory. [file-unreadable]"
 
 
@@ -245,6 +258,13 @@ def test_export_to_a_place_that_cannot_be_written_is_one_message(tmp_path):
     assert "cannot be written" in said.err
 
 
+def test_export_refuses_a_file_named_as_a_picture(tmp_path):
+    said = Said("export", EVIDENCE, "-o", tmp_path / "tree.png")
+    assert said.code == 2
+    assert "not to .png" in said.told
+    assert list(tmp_path.iterdir()) == []
+
+
 # -- test ----------------------------------------------------------------------------------------------
 
 
@@ -309,19 +329,59 @@ def test_a_case_that_does_not_fit_has_failed_and_is_told_with_its_place(project,
     assert said.last == "1 passed, 1 failed"
 
 
-def test_a_missing_cases_file_is_one_message(project):
+def test_a_case_that_is_wrong_is_listed_by_its_id_with_what_it_expects(project):
+    (project / "cases.jsonl").write_text(
+        '{"id": "odd", "answers": {"classify": "maybe"}, "expect": {"verdict": "supported"}}\n'
+        '{"id": "ok", "actions": {"collect": {"status": "permanentFailure"}}}\n'
+        "{"
+    )
+    said = Said("test", project / "tree.json", "--json")
+    assert said.code == 2
+    assert (said.json["passed"], said.json["failed"]) == (1, 2)
+    odd, ok, broken = said.json["cases"]
+    assert (odd["id"], odd["passed"]) == ("odd", False)
+    assert (odd["expected"], odd["got"]) == ({"verdict": "supported"}, {})
+    assert "allowed are: supported, unsupported, unknown." in odd["firstDifference"]
+    assert (ok["id"], ok["passed"]) == ("ok", True)
+    assert (broken["id"], broken["expected"]) == ("line 3", {})
+
+
+def test_of_two_cases_with_one_id_both_have_failed(project):
+    case = '{"id": "a", "actions": {"collect": {"status": "permanentFailure"}}}\n'
+    (project / "cases.jsonl").write_text(case * 2)
+    said = Said("test", project / "tree.json", "--json")
+    assert said.code == 1
+    assert [(entry["id"], entry["passed"]) for entry in said.json["cases"]] == [("a", False), ("a", False)]
+    assert "Lines 1 and 2 have the same id 'a'" in said.json["cases"][0]["firstDifference"]
+
+
+@pytest.mark.parametrize("command", ["test", "run"])
+def test_without_a_cases_file_both_its_places_are_named(project, command):
     (project / "cases.jsonl").unlink()
+    tree = project / "tree.json"
+    said = Said(command, tree, *(["--case", "a"] if command == "run" else []))
+    assert said.code == 2
+    words = "There are no cases: neither tree.cases.jsonl nor cases.jsonl is beside the tree."
+    assert said.err.splitlines() == [f"{tree}: error: {words} [file-unreadable]"]
+    assert said.out == ("0 passed, 0 failed\n" if command == "test" else "")
+
+
+def test_a_cases_file_that_cannot_be_read_is_one_message(project):
+    (project / "cases.jsonl").unlink()
+    (project / "cases.jsonl").mkdir()
     said = Said("test", project / "tree.json")
     assert said.code == 2
-    words = "error: The cases cannot be read: No such file or directory. [file-unreadable]"
+    words = "error: The cases cannot be read: Is a directory. [file-unreadable]"
     assert said.err.splitlines() == [f"{project / 'cases.jsonl'}: {words}"]
-    assert said.last == "0 passed, 0 failed"
 
 
 def test_the_cases_of_a_tree_with_errors_are_not_run(change):
-    said = Said("test", change('"nextNodeId": "classify"', '"nextNodeId": "gone"'), SSVC)
+    broken = change('"nextNodeId": "classify"', '"nextNodeId": "gone"')
+    said = Said("test", broken, SSVC)
     assert said.code == 1
+    assert said.err.splitlines()[-1] == f"{broken}: There are errors, so no case was run."
     assert said.last == "72 passed, 0 failed"
+    assert Said("test", broken).out == "0 passed, 0 failed\n"
 
 
 # -- run -----------------------------------------------------------------------------------------------
@@ -426,11 +486,32 @@ def test_a_tree_with_errors_is_not_started(change):
     assert "target-missing" in said.err
 
 
-def test_a_case_that_is_not_there_is_told_with_those_that_are():
-    said = Said("run", EVIDENCE, "--case", "gone")
+def test_a_case_that_is_not_there_is_told_with_those_that_are(tmp_path):
+    said = Said("run", EVIDENCE, "--case", "suported")
+    assert (said.code, said.out) == (1, "")
+    assert "There is no case 'suported'. There are: supported, unsupported," in said.err
+    assert said.err.endswith(" and 3 more.\n")
+    file = tmp_path / "cases.jsonl"
+    file.write_text('{"id": "a"}\n{\n[]')
+    said = Said("run", EVIDENCE, "--cases", file, "--case", "b")
     assert said.code == 1
-    assert "no usable case 'gone'" in said.err
-    assert "supported, unsupported" in said.err
+    assert said.err == (
+        f"{file}: There is no case 'b'. There are: a. The ids of 2 lines, from line 2, cannot be read.\n"
+    )
+
+
+def test_what_is_wrong_with_other_cases_does_not_concern_a_run(tmp_path):
+    file = tmp_path / "cases.jsonl"
+    file.write_text(
+        '{"id": "odd", "answers": {"gone": "x"}}\n{\n{"id": "twice"}\n{"id": "twice"}\n'
+        '{"id": "a", "actions": {"collect": {"status": "permanentFailure"}}}'
+    )
+    said = Said("run", EVIDENCE, "--cases", file, "--case", "a")
+    assert (said.code, said.err) == (0, "")
+    for case, words in (("odd", "(node gone)"), ("twice", "Lines 3 and 4 have the same id 'twice'")):
+        said = Said("run", EVIDENCE, "--cases", file, "--case", case, "--json")
+        assert (said.code, said.out) == (1, "")
+        assert all(words in line for line in said.err.splitlines())
 
 
 def test_a_case_that_does_not_fit_is_told_with_its_place(tmp_path):
@@ -450,16 +531,44 @@ def test_a_missing_cases_file_is_one_message_for_a_run_too(tmp_path):
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (["--param", "noequals"], "NAME=VALUE"),
-        (["--param", "=x"], "NAME=VALUE"),
+        (["--param", "noequals"], "'noequals' is not of the form NAME=VALUE"),
+        (["--param", "=3"], "'=3' is not of the form NAME=VALUE"),
+        (["--param", "k=1", "--param", "k=2"], "'k' is given more than one value"),
+        (["--case", "supported", "--case", "unknown"], "'--case': Give it once"),
+        (["--case", "supported", "--json", "--cases", "a", "--cases", "b"], "'--cases': Give it once"),
         (["--cases", "cases.jsonl"], "--case"),
         (["--decider", "oracle"], "oracle"),
+        (["--decider", "openai"], "--base-url URL --model NAME"),
+        (["--decider", "anthropic"], "--base-url URL --model NAME"),
+        (["--decider", "ask", "--model", "m"], "--decider ask means that you decide"),
+        (["--model", "m"], "--base-url URL --model NAME"),
+        (["--base-url", "http://x"], "--base-url URL --model NAME"),
+        (["--fallback-model", "m"], "--base-url URL --model NAME"),
+        (["--key-env", "HOME"], "--base-url URL --model NAME"),
+        (["--base-url", "nonsense", "--model", "m"], "for --base-url: The address of a model must start"),
+        (["--base-url", "ftp://x", "--model", "m"], "for --base-url: The address of a model must start"),
+        (["--case", "supported", "--base-url", "nonsense", "--model", "m"], "must start with http://"),
+        (["--base-url", "http://x", "--model", "m", "--key-env", "NOT_SET"], "environment variable NOT_SET"),
+        (["--case", "supported", "--records", "decisions.txt"], "ends in .jsonl"),
+        (["--case", "supported", "--records", "decisions.sqlite"], "no other kind can be written yet"),
     ],
 )
-def test_a_wrong_option_gives_code_2(args, words):
+def test_a_wrong_option_gives_code_2_and_the_reason(args, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     said = Said("run", EVIDENCE, *args)
-    assert said.code == 2
-    assert words in said.err
+    assert (said.code, said.out) == (2, "")
+    assert words in said.told
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_flag_given_twice_is_that_flag():
+    assert Said("run", EVIDENCE, "--case", "supported", "--json", "--json").json["succeeded"]
+
+
+def test_options_of_a_model_nobody_has_to_ask_do_no_harm():
+    args = ["--base-url", "http://x", "--model", "m", "--param", "n=1"]
+    assert Said("run", EVIDENCE, "--case", "supported", *args).last == SUPPORTED
+    assert Said("run", EVIDENCE, "--case", "supported", "--decider", "ask").last == SUPPORTED
 
 
 def test_a_parameter_of_the_command_line_goes_before_the_others(tmp_path):
@@ -501,9 +610,8 @@ def test_pinned_decisions_are_recorded_when_a_store_is_named(tmp_path):
     assert json.loads(store.read_text("utf-8").splitlines()[0])["provider"] == "scripted"
 
 
-@pytest.mark.parametrize("name", ["decisions.txt", "none/decisions.jsonl"])
-def test_a_store_that_cannot_be_used_is_one_message(tmp_path, name):
-    said = Said("run", EVIDENCE, "--case", "supported", "--records", tmp_path / name)
+def test_a_store_that_cannot_be_used_is_one_message(tmp_path):
+    said = Said("run", EVIDENCE, "--case", "supported", "--records", tmp_path / "none" / "decisions.jsonl")
     assert (said.code, said.out) == (1, "")
     assert said.err.count("\n") == 1
 
@@ -519,25 +627,32 @@ def test_the_erasure_key_comes_from_the_parameter_the_project_names(project, tmp
 @pytest.mark.parametrize(
     ("decider", "args", "words"),
     [
-        (None, ["--decider", "openai"], "--base-url URL --model NAME"),
-        (None, ["--model", "m"], "--base-url URL --model NAME"),
-        (None, ["--base-url", "ftp://x", "--model", "m"], "http://"),
-        (None, ["--base-url", "http://x", "--model", "m", "--key-env", "NOT_SET"], "NOT_SET"),
-        ({"kind": "oracle"}, [], "'kind' of the decider"),
-        ({"kind": "openai", "model": 1, "baseUrl": "http://x"}, [], "'model' of the decider"),
+        ({"kind": "oracle"}, [], "'kind' of the decider must be ask, openai or anthropic"),
+        (
+            {"kind": "openai", "model": 1, "baseUrl": "http://x"},
+            [],
+            "'model' of the decider must be the name of a model",
+        ),
+        ({"kind": "openai", "model": "m"}, [], "--base-url URL --model NAME"),
+        ({"kind": "openai", "model": "m", "baseUrl": "nonsense"}, [], "treewright.json: The address"),
+        (
+            {"kind": "openai", "model": "m", "baseUrl": "http://x", "keyEnv": "NOT_SET"},
+            ["--trust"],
+            "NOT_SET",
+        ),
         ({"kind": "openai", "model": "m", "baseUrl": "http://x", "keyEnv": "HOME"}, [], "--trust"),
         ({"kind": "openai", "model": "m", "baseUrl": "http://x"}, ["--key-env", "HOME"], "--trust"),
-        (None, ["--decider", "anthropic"], "--base-url URL --model NAME"),
         ({"kind": "anthropic", "model": "m", "baseUrl": "http://x", "keyEnv": "HOME"}, [], "--trust"),
         (
             {"kind": "anthropic", "model": "m", "baseUrl": "http://x", "structured": "json_schema"},
             [],
             "'structured' is for deciders of kind openai",
         ),
-        ({"kind": "openai", "structured": "xml"}, [], "'structured' of the decider"),
+        ({"kind": "openai", "structured": "xml"}, [], "'structured' of the decider must be prompt, json"),
+        ({"kind": "openai", "fallbackModels": "m"}, [], "must be a list of names"),
     ],
 )
-def test_a_model_that_cannot_be_asked_is_one_message(project, decider, args, words):
+def test_a_model_of_the_project_that_cannot_be_asked_is_one_message(project, decider, args, words):
     (project / "treewright.json").write_text(json.dumps({"format": 1, "decider": decider}))
     said = Said("run", project / "tree.json", *args)
     assert (said.code, said.out) == (1, "")

@@ -283,6 +283,25 @@ async def test_many_calls_at_once_are_shared_by_clients_of_few_connections():
         await connections.close()
 
 
+async def test_a_kept_connection_that_the_server_closes_meanwhile_does_no_harm():
+    async def once(writer: asyncio.StreamWriter) -> None:
+        await replies(b"1")(writer)
+        await asyncio.sleep(0.05)
+
+    async with serving(once, replies(b"2")) as server:
+        connections = Connections()
+        bodies = [(await connections.post_json(server.url, {}, {})).body for _ in range(2)]
+        await connections.close()
+    assert bodies == [b"1", b"2"]
+
+
+async def test_a_new_connection_that_the_server_closes_is_not_tried_again():
+    async with serving(sends(b""), replies(b"2")) as server:
+        with pytest.raises(LlmError):
+            await post(server.url)
+        assert len(server.heads) == 1
+
+
 async def test_more_calls_than_connections_wait_for_their_turn(monkeypatch):
     monkeypatch.setattr("engine.http._MOST_SHARDS", 2)
     async with serving(replies(b"{}")) as server:

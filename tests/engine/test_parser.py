@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.deciders.parser import Parsed, Rejected, matching, parse
+from engine.deciders.parser import Parsed, Rejected, matching, parse, unfenced
 
 SHAPES = json.loads((Path(__file__).parents[1] / "data/llm-answer-shapes/shapes.json").read_text("utf-8"))
 ALLOWED = ("yes", "no", "unknown")
@@ -100,3 +100,17 @@ def test_whatever_is_said_the_result_is_a_declared_answer_or_a_named_reject(raw)
     for text in (raw, f'{{"answer": "{raw}"}}', f"```{raw}\n{YES}\n```", f"{YES[:-1]}{raw}"):
         read = parse(text, ("yes", "no"))
         assert isinstance(read, Rejected) or read.answer in ("yes", "no")
+
+
+@pytest.mark.parametrize(
+    ("reply", "inside"),
+    [
+        ("```json\n{}\n```", "{}"),
+        (" ````\n```\n{}\n```\n````\n", "```\n{}\n```"),
+        ("```\n{}\n``", "```\n{}\n``"),
+        ("```\n{}\n``` and more", "```\n{}\n``` and more"),
+        (" {} ", " {} "),
+    ],
+)
+def test_only_a_fence_around_all_of_a_reply_is_taken_away(reply, inside):
+    assert unfenced(reply) == inside

@@ -56,6 +56,20 @@ class Driver:
         assert self.running.trail.result is not None
         return self.running.trail.result
 
+    def outcomes(self) -> list[str]:
+        """A list that the outcome of every run from now on is added to."""
+        seen: list[str] = []
+        noted: list[RunResult | None] = [self.running.trail.result]
+
+        def note(_state: object) -> None:
+            result = self.running.trail.result
+            if result is not None and result is not noted[-1]:
+                noted.append(result)
+                seen.append(result.outcome)
+
+        self.running.state_changed.connect(note)
+        return seen
+
     def card(self, node: NodeId) -> NodeItem:
         return self.window.canvas.scene().node_items[node]
 

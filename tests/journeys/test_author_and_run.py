@@ -72,7 +72,9 @@ def test_a_missing_branch_shows_in_list_and_card_and_refuses_run_and_export(trav
         assert [(p.code, p.node) for p in person.errors()] == [("transitions-incomplete", QUESTION)]
         await until(lambda: person.card(QUESTION).marks.severity == "error")
         assert person.window.docks["problems"].windowTitle() == "Problems 1"
-        assert not person.window.run_command("run.start")
+        assert person.window.run_command("run.start")
+        assert person.running.state is RunState.IDLE
+        assert person.window.message == "Fix the error under Problems first."
         await person.select(REFUND)
         person.window.run_command("file.export")
         assert person.document.selection == {QUESTION}

@@ -1,6 +1,5 @@
 """The window itself: opening what cannot be opened, closing, running what comes along, and its commands."""
 
-
 import pytest
 
 from designer import dialogs, resource
@@ -19,7 +18,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, name: str, answer: object) -> lis
     """Answer this dialog; what it was asked."""
     asked: list[tuple[object, ...]] = []
 
-    async def reply(_parent: object, *rest: object) -> object:
+    async def reply(_parent: object, *rest: object, **_named: object) -> object:
         asked.append(rest)
         return answer
 
@@ -143,9 +142,10 @@ def test_closing_ends_a_run_that_waits_for_an_answer(travel):
     async def journey(person: Driver) -> None:
         person.window.run_command("run.start")
         await until(lambda: person.running.state is RunState.ASKING)
+        outcomes = person.outcomes()
         person.window.close()
         await until(person.window.isHidden)
-        assert person.result.outcome == "Cancelled"
+        assert outcomes == ["Cancelled"]
 
     travel(journey, SSVC)
 
@@ -153,7 +153,7 @@ def test_closing_ends_a_run_that_waits_for_an_answer(travel):
 def test_a_file_changed_outside_is_not_overwritten_without_asking(travel, tmp_path, monkeypatch):
     path = tmp_path / "tree.json"
     path.write_bytes(SSVC.read_bytes())
-    asked = answering(monkeypatch, "ask", answer=False)
+    asked = answering(monkeypatch, "ask_changed_outside", None)
 
     async def journey(person: Driver) -> None:
         path.write_bytes(b"{}")

@@ -20,5 +20,6 @@ parameters.cpuparams.n_threads = 1
 parameters.hostnames = ["127.0.0.1"]
 parameters.endpoint_slots = True
 server = xllamacpp.Server(parameters)
-print("READY", server.listening_address, flush=True)
+sys.stdout.write(f"READY {server.listening_address}\n")
+sys.stdout.flush()
 sys.stdin.read()

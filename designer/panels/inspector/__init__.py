@@ -1,14 +1,20 @@
 """The inspector: every field of the selected node and of the tree, and their JSON."""
 
+from typing import Final
+
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QTabWidget
 
+from designer.document.document import Document
 from designer.forms import Current
 from designer.panels.inspector.json_tab import JsonTab
 from designer.panels.inspector.node_tab import NodeTab
 from designer.panels.inspector.tree_tab import TreeTab
 from designer.workbench import Workbench
 from engine import NodeId
+
+WIDTH: Final = 260
+"""Pixels below which fields would be cut off."""
 
 
 class Inspector(QTabWidget):
@@ -29,7 +35,16 @@ class Inspector(QTabWidget):
         self.addTab(self.node, "Node")
         self.addTab(self.tree, "Tree")
         self.addTab(self.json, "JSON")
+        self.setMinimumWidth(WIDTH)
+        self._document: Document | None = None
+        self._current.selected.connect(self._follow)
         self._current.announce()
+
+    def _follow(self, selection: frozenset[NodeId]) -> None:
+        """Show what was just selected; the JSON tab shows that too, the Tree tab does not."""
+        same, self._document = self._current.document is self._document, self._current.document
+        if same and selection and self.currentWidget() is self.tree:
+            self.setCurrentWidget(self.node)
 
     def focus_field(self, node: NodeId | None, field: str | None) -> None:
         """Select the node, or show the tree where there is none, and put the cursor into the field."""

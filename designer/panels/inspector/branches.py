@@ -1,28 +1,29 @@
 """Where a node leads: one row a branch, and for a question the answers themselves."""
 
 from collections.abc import Callable, Iterable
-from itertools import count
 from typing import Final
 
-from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer
+from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from designer.document import edits, rules
 from designer.document.document import Document
-from designer.forms import Line, Note, plain
+from designer.forms import Entry, Line, Note, is_visit, plain
 from designer.panels.inspector.targets import Target, Targets
 from engine import UNKNOWN, ClassifyNode, NodeId, Problem
 
-_visits: Final = count(1)
 FIELDS: Final = frozenset({"answers", "transitions"})
 """The members whose problems are shown here."""
+ANSWER: Final = 90
+"""Pixels of the narrowest line of an answer."""
 
 
 class Branches(QWidget):
     """The branches of one node of the current document.
 
-    In the line of an answer Alt+Up and Alt+Down move it, Enter adds the next one.
+    In the line of an answer Alt+Up and Alt+Down move it, Enter goes to the next one or begins it. An answer
+    that is begun is there once it has a word; its empty line goes when it is left.
     """
 
     def __init__(self, document: Callable[[], Document | None]) -> None:
@@ -31,17 +32,22 @@ class Branches(QWidget):
         self._node = ""
         self._rows: list[_Row] = []
         self._targets = Targets()
+        self._begun: int | None = None
+        self._leave_soon = QTimer(self, interval=0, singleShot=True)
+        self._leave_soon.timeout.connect(self._leave)
         self._caption = plain(role="label")
         self.note = Note()
         self._grid = QGridLayout()
         self._grid.setSpacing(6)
         self._grid.setColumnStretch(0, 2)
         self._grid.setColumnStretch(2, 3)
+        self._grid.setColumnMinimumWidth(0, ANSWER)
         self.add_button = QPushButton("+ Add answer")
         self.add_button.setObjectName("button.addAnswer")
         self.add_button.setProperty("quiet", True)
         self.add_button.setAutoDefault(False)
         self.add_button.clicked.connect(self.add_answer)
+        self.add_button.installEventFilter(self)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(6)
@@ -62,11 +68,13 @@ class Branches(QWidget):
         asks = isinstance(node, ClassifyNode)
         answers = node.answers or () if isinstance(node, ClassifyNode) else ()
         branches = node.branches()
+        self._begun = None if anew or self._begun is None else min(self._begun, len(answers))
         stray = [
             label for label in dict.fromkeys(t.condition for t in node.transitions) if label not in branches
         ]
         rows = [
             *((answer, "answer") for answer in answers),
+            *([("", "begun")] if self._begun == len(answers) else []),
             *((label, "branch") for label in branches[len(answers) :]),
             *((label, "stray") for label in stray),
         ]
@@ -95,21 +103,44 @@ class Branches(QWidget):
             loose.target.setFocus()
 
     def add_answer(self) -> None:
-        """Add an answer at the end, with its branch, and let the person write its word."""
-        answers, number = self._answers(), len(self._answers()) + 1
-        while (word := f"answer {number}") in answers:
-            number += 1
-        self._set_answers("Add answer", [*answers, word])
-        line = self._rows[len(answers)].answer
-        line.setFocus(Qt.FocusReason.OtherFocusReason)
-        line.selectAll()
+        """Begin an answer at the end and let the person write its word."""
+        if self._begun is None or self._begun < len(self._answers()):
+            self._begun = len(self._answers())
+            self.show_node(self._node, anew=False)
+        self._rows[self._begun].answer.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def go_on(self, number: int) -> None:
+        """What Enter does in the line of an answer: on to the next one, after the last one to a new one."""
+        answers, row = self._answers(), self._rows[number]
+        if row.entry.refused or number >= len(answers):
+            return
+        if number + 1 < len(answers):
+            line = self._rows[number + 1].answer
+            line.setFocus(Qt.FocusReason.OtherFocusReason)
+            line.selectAll()
+        else:
+            self._begun = None
+            self.add_answer()
+
+    def leave(self) -> None:
+        """The line of an answer was left: one that was only begun goes, unless it is being begun again."""
+        self._leave_soon.start()
+
+    def _leave(self) -> None:
+        row = self._rows[self._begun] if self._begun is not None else None
+        if row and not (row.entry.refused or row.answer.hasFocus() or self.add_button.hasFocus()):
+            self._begun = None
+            self.show_node(self._node, anew=False)
 
     def remove(self, number: int) -> None:
         """Remove an answer with its branch, or a branch that belongs to no answer."""
         document, row = self._document(), self._rows[number]
+        self._begun = None
         if document is None:
             return
-        if row.role == "answer":
+        if row.role == "begun":
+            self.show_node(self._node, anew=False)
+        elif row.role == "answer":
             self._set_answers("Remove answer", [a for i, a in enumerate(self._answers()) if i != number])
         else:
             node, label = self._node, row.label
@@ -118,18 +149,22 @@ class Branches(QWidget):
     def move_answer(self, number: int, by: int) -> None:
         """Move an answer up or down, its branch with it."""
         answers, to = self._answers(), number + by
-        if 0 <= to < len(answers):
+        if number < len(answers) and 0 <= to < len(answers):
             answers[number], answers[to] = answers[to], answers[number]
             self._set_answers("Move answer", answers)
             self._rows[to].answer.setFocus()
 
     def rename(self, number: int, word: str, merge: str) -> str | None:
-        """Give an answer another word; the reason in plain words where it may not have it."""
-        answers = self._answers()
-        reason = rules.may_answer([a for i, a in enumerate(answers) if i != number], word)
+        """Give an answer another word; the reason in plain words where it may not have it.
+
+        One that is only begun may also have none.
+        """
+        answers, begun = self._answers(), number == self._begun
+        before, after = answers[:number], answers[number + 1 :]
+        words = [word] if word.strip() or not begun else []
+        reason = next(filter(None, (rules.may_answer([*before, *after], each) for each in words)), None)
         if reason is None:
-            answers[number] = word
-            self._set_answers("Rename answer", answers, merge)
+            self._set_answers("Add answer" if begun else "Rename answer", [*before, *words, *after], merge)
         return reason
 
     def connect_branch(self, label: str, target: NodeId) -> None:
@@ -153,6 +188,12 @@ class Branches(QWidget):
             document.edit(label, lambda draft: edits.set_answers(draft, node, answers), merge)
 
 
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self.add_button and event.type() == QEvent.Type.FocusOut:
+            self.leave()
+        return super().eventFilter(watched, event)
+
+
 class _Row(QObject):
     """The widgets of one branch, in one row of the grid (with a line for what is refused under it)."""
 
@@ -160,13 +201,12 @@ class _Row(QObject):
         super().__init__(branches)
         self._branches, self._number = branches, number
         self.label, self.role = "", ""
-        self._visit = ""
         self.answer = Line()
         self.answer.setObjectName(f"field.answers.{number}")
         self.answer.setAccessibleName(f"Answer {number + 1}")
         self.answer.setToolTip("Alt+Up and Alt+Down move this answer")
+        self.answer.setMinimumWidth(ANSWER)
         self.answer.installEventFilter(self)
-        self.answer.changed.connect(self._rename)
         self._name = plain()
         self._arrow = QLabel("→")
         self._arrow.setProperty("role", "label")
@@ -180,6 +220,7 @@ class _Row(QObject):
         self._remove.setFixedWidth(24)
         self._remove.clicked.connect(lambda: branches.remove(number))
         self._note = Note()
+        self.entry = Entry(f"answer.{number}", self.answer, self._note, self._rename)
         self._widgets = (self.answer, self._name, self._arrow, self.target, self._remove, self._note)
         for column, widget in (
             (0, self.answer),
@@ -195,13 +236,13 @@ class _Row(QObject):
 
     def show_branch(self, label: str, role: str, target: NodeId, *, anew: bool) -> None:
         """Show a branch; a word that is being typed and was refused stays, unless it is another node's."""
-        if anew or label != self.label or role != self.role:
-            with QSignalBlocker(self.answer):
-                self.answer.show_value(label)
-            self._note.say("")
+        self.entry.set_value(label, anew=anew)
+        is_answer = role in {"answer", "begun"}
         self.label, self.role = label, role
-        self.answer.setVisible(role == "answer")
-        self._name.setVisible(role != "answer")
+        self.answer.setVisible(is_answer)
+        self.answer.setPlaceholderText("New answer" if role == "begun" else "")
+        self._name.setVisible(not is_answer)
+        self.target.setEnabled(role != "begun")
         self._name.setText(label)
         self._name.setProperty("role", "bad" if role == "stray" else "label" if label == UNKNOWN else "")
         self._name.style().polish(self._name)
@@ -221,20 +262,15 @@ class _Row(QObject):
             widget.deleteLater()
         self.deleteLater()
 
-    def _rename(self) -> None:
-        word = self.answer.text()
-        before, self.label = self.label, word
-        reason = self._branches.rename(self._number, word, self._visit)
-        if reason:
-            self.label = before
-        self._note.say(reason or "")
+    def _rename(self, _member: str, word: object, merge: str) -> str | None:
+        return self._branches.rename(self._number, str(word), merge)
 
     def _connect(self) -> None:
         self._branches.connect_branch(self.label, str(self.target.value()))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.FocusIn:
-            self._visit = f"answer#{next(_visits)}"
+        if isinstance(event, QFocusEvent) and event.lostFocus() and is_visit(event):
+            self._branches.leave()
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             alt = event.modifiers() == Qt.KeyboardModifier.AltModifier
             by = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}.get(Qt.Key(event.key())) if alt else None
@@ -242,6 +278,6 @@ class _Row(QObject):
                 self._branches.move_answer(self._number, by)
                 return True
             if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
-                self._branches.add_answer()
+                self._branches.go_on(self._number)
                 return True
         return super().eventFilter(watched, event)

@@ -1,15 +1,27 @@
-"""The Node tab: the fields of the selected node, where it leads, and the parameters of its predicate."""
+"""The Node tab: the fields of the selected node, where it leads, and the parameters of its predicate.
 
-from collections.abc import Callable, Iterable, Mapping
+While several nodes are selected it shows the fields they share, and sets them in all of these nodes.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 from pydantic import BaseModel
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
 
 from designer.document import edits, rules
 from designer.document.draft import Draft
-from designer.document.names import kind_name
+from designer.document.names import kind_name, label_of
 from designer.forms import (
     Current,
     Empty,
@@ -24,18 +36,17 @@ from designer.forms import (
     Text,
     as_object,
     kind_tone,
-    label_of,
     plain,
     spelled_json,
 )
 from designer.panels.inspector.branches import FIELDS, Branches
-from engine import NODE_TYPES, AnyNode, Catalog, ConditionNode, NodeId, Problem, placeholders
+from engine import NODE_TYPES, AnyNode, Catalog, ClassifyNode, ConditionNode, NodeId, Problem, placeholders
 
 PARAMETERS: Final = "predicateParameters"
 
 
 class NodeTab(Pages):
-    """Shows the one selected node; with none or several it says what to do."""
+    """Shows the selected node, or what several have in common; with none it says what to do."""
 
     def __init__(self, current: Current) -> None:
         self._area = QScrollArea()
@@ -45,7 +56,8 @@ class NodeTab(Pages):
         self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._current = current
-        self._page: _NodePage | None = None
+        self._page: _NodePage | _SharedPage | None = None
+        self._kind: object = None
         current.drafted.connect(lambda _: self._refresh())
         current.selected.connect(lambda _: self._refresh())
         current.checked.connect(lambda _: self._show_problems())
@@ -61,31 +73,31 @@ class NodeTab(Pages):
     def _refresh(self) -> None:
         document = self._current.document
         selection = document.selection if document else frozenset()
-        if document is None or len(selection) != 1:
+        if document is None or not selection:
             self._page = None
             self._area.takeWidget()
-            self.empty.say(*_no_single_node(self._current, len(selection)))
+            self.empty.say(*_no_node(self._current))
             self.show_content(there_is=False)
             return
-        (node_id,) = selection
-        node = document.draft.tree.nodes[node_id]
-        if self._page is None or self._page.kind is not type(node):
-            self._page = _NodePage(self._current, node)
+        nodes = {i: document.draft.tree.nodes[i] for i in document.draft.tree.nodes if i in selection}
+        kind = len(nodes) > 1, frozenset(map(type, nodes.values()))
+        if self._page is None or kind != self._kind:
+            self._kind = kind
+            page = _SharedPage if len(nodes) > 1 else _NodePage
+            self._page = page(self._current, kind[1])
             self._area.setWidget(self._page)
-        self._page.show_node(node_id)
+        self._page.show_nodes(list(nodes))
         self.show_content(there_is=True)
         self._show_problems()
 
     def _show_problems(self) -> None:
         if self._page is not None:
-            self._page.set_problems(p for p in self._current.problems if p.node == self._page.node_id)
+            self._page.set_problems(p for p in self._current.problems if p.node in self._page.shown)
 
 
-def _no_single_node(current: Current, selected: int) -> tuple[str, str]:
+def _no_node(current: Current) -> tuple[str, str]:
     if current.document is None:
         return "No tree is open", "Make a new tree or open one to see its nodes here."
-    if selected:
-        return f"{selected} nodes selected", "Move or delete them together, or select one to edit its fields."
     if not current.document.draft.tree.nodes:
         return "This tree is empty", "Add a node from the palette. The first one is where a run starts."
     return "No node selected", "Select a node on the canvas or in the outline to edit its fields."
@@ -94,13 +106,13 @@ def _no_single_node(current: Current, selected: int) -> tuple[str, str]:
 class _NodePage(QWidget):
     """The fields of one kind of node; the node on show changes, the page stays."""
 
-    def __init__(self, current: Current, node: AnyNode) -> None:
+    def __init__(self, current: Current, kinds: Collection[type[AnyNode]]) -> None:
         super().__init__()
-        self.kind = type(node)
+        (self.kind,) = kinds
         self.node_id: NodeId = ""
         self._current = current
         self._note = Note()
-        key = node.required_key
+        key = self.kind.required_key
         self._form = Form(
             self.kind,
             self._set_field,
@@ -118,9 +130,9 @@ class _NodePage(QWidget):
         self._starts = plain("The run starts here", role="label")
         head = QHBoxLayout()
         head.setSpacing(6)
-        known = isinstance(node.type, str) and node.type in NODE_TYPES
-        head.addWidget(Glyph(node.type or "" if known else "problem-error", kind_tone(node.type), 15))
-        head.addWidget(plain(kind_name(node.type), role="label"))
+        self._glyph, self._type = Glyph("problem-error", "secondary", 15), plain(role="label")
+        head.addWidget(self._glyph)
+        head.addWidget(self._type)
         head.addStretch(1)
         head.addWidget(self._starts)
         head.addWidget(self._start)
@@ -137,15 +149,23 @@ class _NodePage(QWidget):
         layout.addWidget(self._form)
         layout.addStretch(1)
 
-    def show_node(self, node_id: NodeId) -> None:
-        """Show this node as it now is."""
-        document = self._current.document
+    @property
+    def shown(self) -> Collection[NodeId]:
+        """The node on show."""
+        return (self.node_id,)
+
+    def show_nodes(self, ids: Collection[NodeId]) -> None:
+        """Show this one node as it now is."""
+        document, (node_id,) = self._current.document, ids
         if document is None:
             return
         anew = node_id != self.node_id
         self.node_id = node_id
         tree = document.draft.tree
         node = tree.nodes[node_id]
+        kind = node.type if node.type in NODE_TYPES else None
+        self._glyph.show_icon(kind or "problem-error", kind_tone(kind))
+        self._type.setText(kind_name(node.type))
         _offer(self._form, document.catalog)
         self._form.set_values(node, anew=anew)
         self._id.set_value(node_id, anew=anew)
@@ -223,6 +243,64 @@ class _NodePage(QWidget):
         document, node_id = self._current.document, self.node_id
         if document is not None:
             document.edit("Set the start", lambda draft: edits.set_start(draft, node_id))
+
+
+class _SharedPage(QWidget):
+    """The fields that several nodes of these kinds have in common; a change is made in all of them."""
+
+    def __init__(self, current: Current, kinds: Collection[type[AnyNode]]) -> None:
+        super().__init__()
+        self.shown: Collection[NodeId] = ()
+        self._current = current
+        kind, *others = kinds
+        own = () if others else (kind.required_key, "answers" if kind is ClassifyNode else None)
+        self._form = Form(
+            kind,
+            self._set_field,
+            members=["name", *(member for member in own if member), "description"],
+            keys=dict.fromkeys(("actionKey", "predicateKey"), ()),
+        )
+        self._heading = plain(role="label", wrap=True)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(12, 8, 12, 14)
+        layout.setSpacing(8)
+        layout.addWidget(self._heading)
+        layout.addWidget(self._form)
+        layout.addStretch(1)
+
+    def show_nodes(self, ids: Collection[NodeId]) -> None:
+        """Show what these nodes have in common; a field in which they differ is empty and says so."""
+        document = self._current.document
+        if document is None:
+            return
+        anew, self.shown = ids != self.shown, ids
+        nodes = [document.draft.tree.nodes[i] for i in ids]
+        _offer(self._form, document.catalog)
+        self._heading.setText(f"{len(ids)} nodes selected. A change here is made in each of them.")
+        shared: dict[str, object] = {}
+        for member, field in self._form.fields.items():
+            first, *rest = (getattr(node, self._form.attributes[member]) for node in nodes)
+            same = all(value == first for value in rest)
+            shared[member] = first if same else None
+            line = field.editor.lineEdit() if isinstance(field.editor, Key) else field.editor
+            if isinstance(line, QLineEdit | QPlainTextEdit):
+                line.setPlaceholderText("" if same else "Different values")
+        self._form.set_values(shared, anew=anew)
+
+    def set_problems(self, problems: Iterable[Problem]) -> None:
+        """Show each problem of any of the nodes at its field."""
+        self._form.set_problems(problems)
+
+    def focus_field(self, field: str) -> None:
+        """Put the cursor into this field, or into the first one."""
+        self._form.fields.get(field, self._form.fields["name"]).focus()
+
+    def _set_field(self, member: str, value: object, merge: str) -> str | None:
+        document, ids = self._current.document, self.shown
+        if document is not None:
+            label = f"Edit {label_of(member).lower()} of {len(ids)} nodes"
+            document.edit(label, lambda draft: edits.set_fields(draft, ids, member, value), merge)
+        return None
 
 
 class _Parameters(QWidget):

@@ -3,28 +3,28 @@
 from typing import Final
 
 from PySide6.QtCore import QSignalBlocker, Signal
-from PySide6.QtGui import QStandardItem, QStandardItemModel, QWheelEvent
-from PySide6.QtWidgets import QComboBox
+from PySide6.QtGui import QStandardItem, QStandardItemModel
 
 from designer.document.names import titles_of
-from designer.forms import without_wheel
+from designer.forms import Combo
 from engine import Tree
 
 NOWHERE: Final = "Nowhere yet"
 
 
 class Targets:
-    """The list itself: "nowhere yet" and then the nodes, by what they are called."""
+    """The list itself: what stands for none, and then the nodes by what they are called."""
 
-    def __init__(self) -> None:
+    def __init__(self, nowhere: str = NOWHERE) -> None:
         self.model = QStandardItemModel()
         self.ids: tuple[str, ...] = ()
+        self._nowhere = nowhere
         self._titles: tuple[str, ...] = ()
 
     def show_tree(self, tree: Tree) -> bool:
         """Offer the nodes of this tree; whether that made a difference."""
         ids = ("", *tree.nodes)
-        titles = (NOWHERE, *titles_of(tree).values())
+        titles = (self._nowhere, *titles_of(tree).values())
         if (ids, titles) == (self.ids, self._titles):
             return False
         self.ids, self._titles = ids, titles
@@ -34,18 +34,16 @@ class Targets:
         return True
 
 
-class Target(QComboBox):
+class Target(Combo):
     """One choice. Its value is a node id, or nothing."""
 
     changed = Signal()
 
     def __init__(self, targets: Targets) -> None:
-        super().__init__()
+        super().__init__(least=5)
         self._targets = targets
         self._value = ""
         self.setModel(targets.model)
-        self.setMinimumContentsLength(5)
-        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.activated.connect(self._chosen)
 
     def value(self) -> object:
@@ -64,6 +62,3 @@ class Target(QComboBox):
     def _chosen(self, index: int) -> None:
         self._value = self._targets.ids[index]
         self.changed.emit()
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        without_wheel(event)

@@ -7,9 +7,10 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from designer import theme
 from designer.document import edits
-from designer.forms import Current, Empty, Field, Form, Note, Pages, label_of, plain
+from designer.document.names import asked_for, label_of
+from designer.forms import Current, Empty, Field, Form, Note, Pages, plain
 from designer.panels.inspector.targets import Target, Targets
-from engine import DEFAULT_LIMITS, Budget, ClassifyNode, TimeSpan, Tree, placeholders
+from engine import DEFAULT_LIMITS, Budget, TimeSpan, Tree
 
 START: Final = "startNodeId"
 _DEFAULTS: Final = {
@@ -37,7 +38,7 @@ class TreeTab(Pages):
         self._current = current
         self._document: object = None
         self._note = Note()
-        self._targets = Targets()
+        self._targets = Targets("No node yet")
         members = ["treeId", "version", "name", "description", "systemPrompt", "task"]
         self._form = Form(Tree, self._set_field, members=members)
         self._start = Field(START, label_of(START), Target(self._targets), self._set_field)
@@ -81,12 +82,11 @@ class TreeTab(Pages):
         self._form.set_values(tree, anew=anew)
         self._start.set_value(tree.start_node_id, anew=anew or refilled)
         self._budget.set_values(tree.budget or Budget(), anew=anew)
-        tasks = [tree.task, *(node.task for node in tree.nodes.values() if isinstance(node, ClassifyNode))]
-        names = dict.fromkeys(name for task in tasks for name in placeholders(task))
+        names = asked_for(tree)
         self._used.setText(
             "Parameters used: " + ", ".join(f"{{{{{name}}}}}" for name in names)
             if names
-            else "No parameters used. Write {{name}} in a task to ask for one at the start of a run."
+            else "No parameters used. Write {{name}} in a task to ask for one under Answers before a run."
         )
 
     def _show_problems(self) -> None:

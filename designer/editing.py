@@ -1,0 +1,361 @@
+"""What hands on the canvas and the commands of editing do to the current document.
+
+Each wish becomes one named undo step; what cannot be done is said in a sentence.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from functools import partial
+
+from PySide6.QtCore import QMimeData, QObject, QPointF
+from PySide6.QtGui import QGuiApplication
+
+from designer.canvas.geometry import CARD, TITLE, Rect, card_size, output_port, snapped
+from designer.canvas.notes import COLOURS
+from designer.canvas.overlay import EdgeKey
+from designer.canvas.quick_add import Choice
+from designer.canvas.view import CanvasView
+from designer.document import alignment, clipboard, edits, flow, rules
+from designer.document.document import Document
+from designer.document.draft import Draft, Note, Place
+from designer.document.names import kind_name, titles_of
+from designer.workbench import Workbench
+from engine import NODE_TYPES, NodeId
+
+_GAP = 99.0  # between a card and one that is put beside it, in scene units
+_AROUND = 33.0  # between a frame and the cards in it
+_NOTE = (220.0, 110.0)
+_NO_TREE = "Open a tree first."
+
+
+class Editing(QObject):
+    """The verbs of editing, as a person means them: of what is selected, at the pointer, beside a card."""
+
+    def __init__(self, workbench: Workbench, canvas: CanvasView, tell: Callable[[str], None]) -> None:
+        super().__init__(workbench)
+        self._workbench, self._canvas, self._tell = workbench, canvas, tell
+        canvas.move_requested.connect(self.move_nodes)
+        canvas.connect_requested.connect(self.connect_nodes)
+        canvas.disconnect_requested.connect(self.disconnect_nodes)
+        canvas.add_requested.connect(self.add)
+        canvas.insert_requested.connect(self.insert)
+        canvas.lead_requested.connect(self.lead)
+        canvas.quick_add_requested.connect(self.quick_add)
+        canvas.notes_requested.connect(self.set_notes)
+
+    # -- what may be done: None, or the reason in plain words
+
+    def may_lead_on(self) -> str | None:
+        """Whether there is a branch to lead somewhere."""
+        document = self._workbench.current
+        if document is None:
+            return _NO_TREE
+        return None if self._canvas.picked else rules.may_lead_on(document.draft, single(document))
+
+    def may_detach(self) -> str | None:
+        """Whether the flow can go on without the selected nodes."""
+        document = self._workbench.current
+        return rules.may_detach(document.draft, document.selection) if document else _NO_TREE
+
+    def may_change_kind(self, kind: str) -> str | None:
+        """Whether any selected node can become one of this kind."""
+        document = self._workbench.current
+        return rules.may_change_kind(document.draft, document.selection, kind) if document else _NO_TREE
+
+    # -- nodes
+
+    def move_nodes(self, places: Mapping[NodeId, Place], merge: str) -> None:
+        """Have nodes stand there; moves under one key are one step."""
+        self._edit(_counted("Move", places), lambda draft: edits.move_nodes(draft, places), merge)
+
+    def add(self, kind: str, place: Place) -> None:
+        """Add a node of this kind there."""
+        self._edit(_added(kind), lambda draft: edits.add_node(draft, kind, place))
+
+    def quick_add(self, at: QPointF | None = None) -> None:
+        """Have the person choose a kind, and add such a node there, or else where they are looking."""
+        if self._workbench.current is not None:
+            at = at or self._canvas.pointer or _point(self._canvas.free_place())
+            place = _place(at)
+            self._canvas.offer("Add a node", _new(), at, lambda choice: self.add(choice.kind, place))
+
+    def insert(self, source: NodeId, branch: str, kind: str, place: Place) -> None:
+        """Put a new node within a branch, with room beside what it leads from and to.
+
+        A terminal leads nowhere, so it is only added there.
+        """
+        if kind == "terminal":
+            self.add(kind, place)
+            return
+        draft, room = self._document.draft, 0.0
+        start, target = _card(draft, source), draft.tree.nodes[source].targets.get(branch, "")
+        if target in draft.places and draft.places[target].x > start.right:
+            place = Place(snapped(max(place.x, start.right + _GAP)), place.y)
+            room = max(0.0, place.x + CARD + _GAP - draft.places[target].x)
+        self._edit(
+            f"Insert {kind_name(kind).lower()}",
+            lambda draft: edits.insert_node(draft, source, branch, kind, place, room=room),
+        )
+
+    def insert_into_branch(self) -> None:
+        """Have the person choose what to put within the chosen branch."""
+        if (key := self._canvas.picked) is not None:
+            at = self._beside(key)
+            kinds = [choice for choice in _new() if choice.kind != "terminal"]
+            self._canvas.offer(
+                f"{key[1]} leads through",
+                kinds,
+                at,
+                lambda choice: self.insert(*key, choice.kind, _place(at)),
+            )
+
+    def change_kind(self, kind: str) -> None:
+        """Make the selected nodes ones of this kind, keeping what fits."""
+        ids = self._document.selection
+
+        def changed(draft: Draft) -> Draft:
+            for node_id in ids:
+                draft = edits.change_kind(draft, node_id, kind)
+            return draft
+
+        self._edit(f"Change type to {kind_name(kind).lower()}", changed)
+
+    def start_here(self) -> None:
+        """Have runs begin at the selected node."""
+        (node,) = self._document.selection
+        self._edit("Set the start", lambda draft: edits.set_start(draft, node))
+
+    def delete(self) -> None:
+        """Remove the selected nodes and the branches that led to them."""
+        ids = self._document.selection
+        self._edit(_counted("Delete", ids), lambda draft: edits.remove_nodes(draft, ids))
+
+    def detach(self) -> None:
+        """Take the selected nodes out of the flow."""
+        ids = self._document.selection
+        self._edit(_counted("Detach", ids), lambda draft: edits.detach(draft, ids))
+
+    def delete_healed(self) -> None:
+        """Delete the selected nodes; what led to them leads to what follows."""
+        ids = self._document.selection
+        self._edit(_counted("Delete", ids), lambda draft: edits.remove_nodes(edits.heal(draft, ids), ids))
+
+    def align(self, way: alignment.Way, words: str) -> None:
+        """Put the selected nodes in line."""
+        document = self._document
+        boxes = {i: alignment.Box(*_card(document.draft, i)) for i in document.selection}
+        self._edit(f"Align: {words}", lambda draft: edits.move_nodes(draft, way(boxes)))
+
+    def select_downstream(self) -> None:
+        """Select what a run may visit after the selected nodes too."""
+        document = self._document
+        document.select(flow.downstream(document.draft.tree, document.selection))
+
+    def select_upstream(self) -> None:
+        """Select what a run may visit before the selected nodes too."""
+        document = self._document
+        document.select(flow.upstream(document.draft.tree, document.selection))
+
+    # -- branches
+
+    def connect_nodes(self, source: NodeId, branch: str, target: NodeId) -> None:
+        """Have a branch lead to this node."""
+        self._edit(f"Connect {branch}", lambda draft: edits.connect(draft, source, branch, target))
+
+    def disconnect_nodes(self, source: NodeId, branch: str) -> None:
+        """Have a branch lead nowhere."""
+        self._edit(f"Disconnect {branch}", lambda draft: edits.disconnect(draft, source, branch))
+
+    def disconnect_branch(self) -> None:
+        """Have the chosen branch lead nowhere."""
+        if self._canvas.picked is not None:
+            self.disconnect_nodes(*self._canvas.picked)
+
+    def go_to_end(self) -> None:
+        """Select the node the chosen branch leads to."""
+        nodes = self._document.draft.tree.nodes
+        if (key := self._canvas.picked) is not None and key[1] in nodes[key[0]].targets:
+            self._canvas.go_to(nodes[key[0]].targets[key[1]])
+
+    def lead(self, source: NodeId, branch: str, at: QPointF | None = None, *, new: bool = True) -> None:
+        """Have the person choose where a branch leads: to a node that is there or, ``new``, to a new one.
+
+        A new node stands at this point of the scene, or else beside the card.
+        """
+        document = self._document
+        draft, at = document.draft, at or self._beside((source, branch))
+        place = _place(at)
+        there = [
+            Choice(title, draft.tree.nodes[i].type or "", i)
+            for i, title in titles_of(draft.tree).items()
+            if rules.may_connect(draft, source, branch, i) is None
+        ]
+
+        def chosen(choice: Choice) -> None:
+            if choice.node is not None:
+                self.connect_nodes(source, branch, choice.node)
+            else:
+                add = partial(edits.add_linked, source=source, branch=branch, kind=choice.kind, place=place)
+                self._edit(_added(choice.kind), add)
+
+        self._canvas.offer(f"{branch} leads to", [*(_new() if new else ()), *there], at, chosen)
+
+    def lead_on(self, *, new: bool = True) -> None:
+        """The same for the chosen branch, or the first one of the selected node that leads nowhere."""
+        document = self._document
+        if (key := self._canvas.picked) is None:
+            (node,) = document.selection
+            key = node, flow.loose_branch(document.draft.tree.nodes[node]) or ""
+        self.lead(*key, new=new)
+
+    def lead_from_parent(self) -> None:
+        """The same for a node that leads to the selected one."""
+        document = self._document
+        nodes, (here,) = document.draft.tree.nodes, document.selection
+        parents = [i for i, node in nodes.items() if here in node.targets.values()]
+        free = next(((i, b) for i in parents if (b := flow.loose_branch(nodes[i])) is not None), None)
+        if free is None:
+            self._tell("No node that leads here has a free branch." if parents else "No node leads here.")
+        else:
+            self.lead(*free)
+
+    # -- clipboard
+
+    def copy(self) -> None:
+        """Put the selected nodes on the clipboard, as text that other programs can read too."""
+        document = self._document
+        text = clipboard.spell(clipboard.take(document.draft, document.selection))
+        mime = QMimeData()
+        mime.setData(clipboard.MIME, text.encode())
+        mime.setText(text)
+        QGuiApplication.clipboard().setMimeData(mime)
+
+    def cut(self) -> None:
+        """Copy the selected nodes and remove them."""
+        self.copy()
+        ids = self._document.selection
+        self._edit(_counted("Cut", ids), lambda draft: edits.remove_nodes(draft, ids))
+
+    def paste(self, *, outgoing: bool = False) -> None:
+        """Add the copied nodes at the pointer; ``outgoing`` keeps branches to nodes that are here too."""
+        mime = QGuiApplication.clipboard().mimeData()
+        text = bytes(mime.data(clipboard.MIME).data()).decode(errors="replace") or mime.text()
+        try:
+            clip = clipboard.read(text, card_size)
+        except clipboard.NotNodes as refused:
+            self._tell(str(refused))
+            return
+        at = None if self._canvas.pointer is None else _place(self._canvas.pointer)
+        self._edit(
+            _counted("Paste", clip.nodes), lambda draft: clipboard.put(draft, clip, at, outgoing=outgoing)
+        )
+        self._canvas.reveal(next(iter(self._document.selection), ""))
+
+    def duplicate(self) -> None:
+        """Add a copy of the selected nodes beside them."""
+        document = self._document
+        clip = clipboard.take(document.draft, document.selection)
+        self._edit(_counted("Duplicate", clip.nodes), lambda draft: clipboard.put(draft, clip))
+
+    # -- notes
+
+    def set_notes(
+        self,
+        label: str,
+        notes: Mapping[str, Note | None],
+        places: Mapping[NodeId, Place],
+        merge: str | None = None,
+    ) -> None:
+        """Have notes look so, or be gone for None, and the nodes a frame took along stand there."""
+        self._edit(label, lambda draft: edits.move_nodes(edits.set_notes(draft, notes), places), merge)
+
+    def add_note(self) -> None:
+        """Put a note at the pointer and let the person write it."""
+        at = self._canvas.pointer
+        self._write_new(Note(self._canvas.free_place() if at is None else _place(at), *_NOTE))
+
+    def add_frame(self) -> None:
+        """Put a titled frame around the selected nodes."""
+        document = self._document
+        cards = [_card(document.draft, i) for i in document.selection]
+        x, y = min(card.x for card in cards) - _AROUND, min(card.y for card in cards) - 2 * _AROUND
+        right, bottom = (
+            max(card.right for card in cards) + _AROUND,
+            max(card.bottom for card in cards) + _AROUND,
+        )
+        self._write_new(Note(Place(x, y), right - x, bottom - y, "Frame", "frame"))
+
+    def write_note(self) -> None:
+        """Let the person write the text of the chosen note."""
+        if self._canvas.picked_note is not None:
+            self._canvas.write_note(self._canvas.picked_note)
+
+    def colour_note(self) -> None:
+        """Give the chosen note the next colour."""
+        if (name := self._canvas.picked_note) is not None:
+            note = self._document.draft.notes[name]
+            at = COLOURS.index(note.colour) if note.colour in COLOURS else -1
+            coloured = replace(note, colour=COLOURS[(at + 1) % len(COLOURS)])
+            self.set_notes(f"Colour {note.kind}", {name: coloured}, {})
+
+    def delete_note(self) -> None:
+        """Take the chosen note away."""
+        if (name := self._canvas.picked_note) is not None:
+            self.set_notes(f"Delete {self._document.draft.notes[name].kind}", {name: None}, {})
+
+    def _write_new(self, note: Note) -> None:
+        document = self._document
+        (name,) = edits.unique_names(document.draft.notes, [note.kind])
+        self.set_notes(f"Add {note.kind}", {name: note}, {})
+        if name in document.draft.notes:
+            document.select(())
+            self._canvas.write_note(name)
+
+    # --
+
+    @property
+    def _document(self) -> Document:
+        document = self._workbench.current
+        if document is None:
+            raise RuntimeError("There is no current document.")
+        return document
+
+    def _edit(self, label: str, change: Callable[[Draft], Draft], merge: str | None = None) -> None:
+        self._document.edit(label, change, merge)
+
+    def _beside(self, key: EdgeKey) -> QPointF:
+        """A free point to the right of a branch, for the input of a new card."""
+        draft, (source, branch) = self._document.draft, key
+        port = output_port(_card(draft, source), draft.tree.nodes[source], branch)
+        return _point(self._canvas.free_place(Place(port.x + _GAP, port.y - TITLE / 2)))
+
+
+def single(document: Document) -> NodeId | None:
+    """The selected node, where it is one alone."""
+    return next(iter(document.selection)) if len(document.selection) == 1 else None
+
+
+def _card(draft: Draft, node_id: NodeId) -> Rect:
+    place = draft.places.get(node_id, Place(0, 0))
+    return Rect(place.x, place.y, *card_size(draft.tree.nodes[node_id], node_id))
+
+
+def _counted(verb: str, nodes: Collection[NodeId]) -> str:
+    return f"{verb} node" if len(nodes) == 1 else f"{verb} {len(nodes)} nodes"
+
+
+def _added(kind: str) -> str:
+    return f"Add {kind_name(kind).lower()}"
+
+
+def _new() -> list[Choice]:
+    return [Choice(f"New {kind_name(kind).lower()}", kind) for kind in NODE_TYPES]
+
+
+def _place(at: QPointF) -> Place:
+    """Where a card stands whose input is at this point."""
+    return Place(snapped(at.x()), snapped(at.y() - TITLE / 2))
+
+
+def _point(place: Place) -> QPointF:
+    return QPointF(place.x, place.y + TITLE / 2)
