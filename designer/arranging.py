@@ -92,16 +92,17 @@ class Arranging(QObject):
             self._apply(document, label, direction, work(lambda _: None))
         else:
             self._stopped = False
-            self._working = launch(self._lay_out_aside(document, label, direction, work))
+            self._working = launch(self._lay_out_aside(document, draft, label, direction, work))
 
     async def _lay_out_aside(
         self,
         document: Document,
+        draft: Draft,
         label: str,
         direction: Direction,
         work: Callable[[layout.Progress], Mapping[NodeId, Place]],
     ) -> None:
-        draft, share = document.draft, [0.0]
+        share = [0.0]
 
         def progress(done: float) -> None:
             share[0] = done

@@ -18,14 +18,13 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QListWidget,
     QListWidgetItem,
-    QPlainTextEdit,
     QPushButton,
     QVBoxLayout,
     QWidget,
 )
 from shiboken6 import isValid
 
-from designer.forms import Text, plain
+from designer.forms import Listing, Text, plain
 
 TREES: Final = "Trees (*.json)"
 
@@ -97,9 +96,13 @@ async def ask_recover(
     shown = QListWidget()
     shown.setObjectName("recovery.list")
     shown.setAccessibleName("Unsaved work")
+    shown.setSpacing(3)
+    shown.setWordWrap(True)
     for line in lines:
         item = QListWidgetItem(line, shown)
         item.setCheckState(Qt.CheckState.Checked)
+    rows = sum(shown.sizeHintForRow(row) + 6 for row in range(shown.count()))
+    shown.setFixedHeight(min(320, rows + 12))
     buttons = (
         Button("discard", "Discard", danger=True),
         Button("later", "Later"),
@@ -122,12 +125,9 @@ async def ask_recover(
 
 async def show_difference(parent: QWidget | None, name: str, text: str) -> None:
     """Two versions of a file, as one text to be read and copied."""
-    shown = QPlainTextEdit(text or "There is no difference in content, only in how the file is written.")
+    shown = Listing(text or "There is no difference in content, only in how the file is written.")
     shown.setObjectName("difference")
     shown.setAccessibleName("Difference")
-    shown.setReadOnly(True)
-    shown.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-    shown.setProperty("mono", True)
     shown.setMinimumHeight(360)
     dialog = _Question(
         parent,
@@ -173,6 +173,9 @@ async def ask_save(parent: QWidget | None, title: str, suggested: str, kind: str
 
 
 async def _chosen(dialog: QFileDialog) -> Path | None:
+    for part in dialog.findChildren(QWidget):
+        if part.focusPolicy() is Qt.FocusPolicy.WheelFocus:
+            part.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
     if not await _answered(dialog):
         return None
     return Path(dialog.selectedFiles()[0])

@@ -116,6 +116,8 @@ class Banner(QFrame):
         self._words.setObjectName("banner.words")
         made = QPushButton(button)
         made.setObjectName("banner.button")
+        # Not the first thing Enter means in a new window; the keyboard finds the same in the menu.
+        made.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         made.clicked.connect(self.pressed)
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 6, 12, 6)

@@ -19,7 +19,6 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QActionGroup, QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import (
     QApplication,
-    QComboBox,
     QDockWidget,
     QLineEdit,
     QMainWindow,
@@ -45,14 +44,15 @@ from designer.document import alignment, files, rules
 from designer.document.design import Viewpoint, viewpoint
 from designer.document.document import Document
 from designer.document.draft import Draft
+from designer.document.names import names_of, one_line
 from designer.document.recovery import Found
+from designer.document.wording import ending, in_plain_words
 from designer.editing import Editing
-from designer.forms import plain
+from designer.forms import Combo, plain
 from designer.pages import Banner, StartPage, TextPage
 from designer.panels import PANELS, Panel
 from designer.panels.inspector import Inspector
 from designer.panels.palette import PalettePanel
-from designer.panels.run import ending
 from designer.running import RunState
 from designer.settings import Settings, settings_path
 from designer.tasks import launch
@@ -230,7 +230,7 @@ class MainWindow(QMainWindow):
         self._edited = _named("document.edited", plain(role="label"))
         # Room for its longest text, so that nothing beside it moves.
         self._edited.setFixedWidth(62)
-        self._answers = _named("answers", QComboBox())
+        self._answers = _named("answers", Combo("Answers: ", least=12))
         self._answers.setToolTip("Where the answers of the next run come from")
         self._banner = Banner("Take over")
         self._message = _named("message", plain())
@@ -344,7 +344,8 @@ class MainWindow(QMainWindow):
         try:
             tree = runnable(document.draft.tree, document.catalog).tree
         except TreeInvalid as refused:
-            first = next(p for p in refused.problems if p.severity == "error")
+            found = [p for p in refused.problems if p.severity == "error"]
+            first, *_ = in_plain_words(found, document.draft.tree) or found
             self._show_place(first.node, first.field)
             self.tell(f"Not exported. {first.message}")
             return
@@ -816,6 +817,7 @@ class MainWindow(QMainWindow):
         bench.documents_changed.connect(self._list_documents)
         bench.cases_changed.connect(self._list_cases)
         bench.place_requested.connect(self._show_place)
+        bench.reveal_requested.connect(self.canvas.reveal)
         bench.trouble.connect(self.tell)
         bench.changed_outside.connect(lambda document: launch(self._ask_outside(document)))
         self._banner.pressed.connect(lambda: self.run_command("file.take-over"))
@@ -983,9 +985,9 @@ class MainWindow(QMainWindow):
 
     def _list_cases(self, _cases: object = None) -> None:
         self._answers.clear()
-        self._answers.addItem("Answers: ask me", None)
+        self._answers.addItem("ask me", None)
         for case in self.workbench.cases:
-            self._answers.addItem(f"Answers: {case.id}", case)
+            self._answers.addItem(one_line(case.id), case)
         self._show_answers()
 
     def _show_answers(self) -> None:
@@ -1215,10 +1217,15 @@ def _named(name: str, widget: _Widget) -> _Widget:
 
 
 def _breadcrumb(trail: Trail, current: NodeId | None) -> list[tuple[str, bool]]:
+    names = names_of(trail.tree) if trail.tree else {}
     steps = [
-        (text, i == 1) for visit in trail.path for i, text in enumerate((visit.node, visit.branch)) if text
+        (text, i == 1)
+        for visit in trail.path
+        for i, text in enumerate((str(names.get(visit.node, visit.node)), visit.branch))
+        if text
     ]
-    return [*steps, (current, False)] if current is not None and trail.result is None else steps
+    at = current is not None and trail.result is None
+    return [*steps, (str(names.get(current or "", current)), False)] if at else steps
 
 
 def _stem(document: Document) -> str:
@@ -1233,4 +1240,5 @@ def _found_line(found: Found) -> str:
     snapshot = found.snapshot
     where = str(snapshot.path.parent) if snapshot.path else "never saved"
     since = "\nThe file was changed after that." if snapshot.is_overtaken() else ""
-    return f"{snapshot.name}, {snapshot.at.astimezone():%d %B %Y, %H:%M:%S}\n{where}{since}"
+    at = snapshot.at.astimezone()
+    return f"{snapshot.name}, {at.day} {at:%B %Y, %H:%M:%S}\n{where}{since}"

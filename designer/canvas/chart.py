@@ -21,16 +21,15 @@ from designer.canvas.geometry import (
     card_size,
     curve,
     distance,
-    drop,
     input_port,
     is_crowded,
     is_far,
     is_forward,
     lane,
-    rise,
     row_middle,
     rows,
     stub,
+    upright,
 )
 from designer.canvas.overlay import EdgeKey
 from designer.document.cells import Cell, Cells, meet
@@ -335,10 +334,8 @@ class Chart:
             end = input_port(target.card, self.direction)
             if self.direction == "right" and is_forward(start, end):
                 route = curve(start, end)
-            elif self.direction == "down" and is_forward(Point(box.bottom, 0), Point(end.y, 0)):
-                route = drop(start, end, _slot(source, index, target_id))
             else:
-                route = self._around(key, start, end, source, target, _slot(source, index, target_id))
+                route = self._around(key, start, end, source, target)
         branch = Branch(key, target_id, name, route, target is None, bounds(route))
         old = self._branches.get(key)
         if branch != old:
@@ -347,16 +344,20 @@ class Chart:
             change.ends.update((key[0], target_id))
             change.cells.add(_cell(box))
 
-    def _around(self, key: EdgeKey, start: Point, end: Point, source: Card, target: Card, slot: int) -> Route:
-        """A way back outside the cards; any card that comes into the searched part makes it look again."""
+    def _around(self, key: EdgeKey, start: Point, end: Point, source: Card, target: Card) -> Route:
+        """A way outside the cards; any card that comes into the searched part makes it look again."""
         seen: list[Rect] = []
 
         def near(box: Rect) -> list[Rect]:
             seen.append(box)
             return [self._cards[node_id].card for node_id in self._where.near(box)]
 
-        way = rise if self.direction == "down" else lane
-        route = way(start, end, source.card, target.card, near, slot)
+        # The same on every machine; the highest row takes the outermost, so that lanes do not cross.
+        slot = crc32(target.node_id.encode("utf-8", "surrogatepass")) - source.rows.index(key[1])
+        if self.direction == "down":
+            route = upright(start, end, source.card, near, slot)
+        else:
+            route = lane(start, end, source.card, target.card, near, slot)
         self._lanes.put(key, _united(seen))
         return route
 
@@ -364,14 +365,6 @@ class Chart:
         return isinstance(target.node, TerminalNode) and is_far(
             source.card, target.card, len(self._incoming[target.node_id]), self.direction
         )
-
-
-def _slot(source: Card, index: int, target: NodeId) -> int:
-    """Which of parallel lanes a branch takes, the same on every machine.
-
-    The highest row of a card takes the outermost, so that its lanes do not cross.
-    """
-    return crc32(target.encode("utf-8", "surrogatepass")) + len(source.rows) - index
 
 
 def _cell(box: Rect) -> Cell:

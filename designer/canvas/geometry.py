@@ -33,7 +33,6 @@ COLUMN: Final = CARD + 149
 _RUN: Final = 24.0  # a forward branch needs this much room to be drawn as one curve
 _CLEAR: Final = 22.0  # between a lane and the cards it passes
 _BESIDE: Final = 8.0  # a lane is never nearer to a card than this
-_ELBOW: Final = 120.0  # so far beside a card there is nothing a level line could cross
 _LEAST: Final = 12.0  # so far below a card runs the first of the lanes that fit between two rows
 _TRIES: Final = 60  # a lane that finds no free line within so many cards runs behind the next
 _CROWD: Final = 4  # more branches than this into one terminal and only near ones are drawn in full
@@ -151,15 +150,6 @@ def curve(start: Point, end: Point) -> Route:
     return Route("curve", (start, Point(sx + reach, sy), Point(ex - reach, ey), end))
 
 
-def drop(start: Point, end: Point, slot: int) -> Route:
-    """A branch that goes on downwards: right, down, along above its target, and in from the top."""
-    shift = 7.0 * (slot % 6)
-    if 2 * _RUN <= end.x - start.x <= _ELBOW:
-        return Route("lane", (start, Point(end.x, start.y), end))
-    out, level = start.x + 16 + shift, end.y - 22 - shift
-    return Route("lane", (start, Point(out, start.y), Point(out, level), Point(end.x, level), end))
-
-
 def lane(start: Point, end: Point, source: Rect, target: Rect, cards: CardsNear, slot: int) -> Route:
     """A branch that goes back: right, along a free line between or below the cards, and in from the left.
 
@@ -189,18 +179,24 @@ def lane(start: Point, end: Point, source: Rect, target: Rect, cards: CardsNear,
     return Route("lane", (start, *corners, end))
 
 
-def rise(start: Point, end: Point, source: Rect, target: Rect, cards: CardsNear, slot: int) -> Route:
-    """A branch that goes back up: right to a free upright line, along it, and in from the top."""
+def upright(start: Point, end: Point, source: Rect, cards: CardsNear, slot: int) -> Route:
+    """A branch of a tree that grows downwards: along a free upright line at the right, in from the top.
+
+    Where that line is further away, the way there is in the gap beside the source's layer.
+    """
     shift = 4.0 * (slot % 6)
-    back = end.y - 20 - shift
-    top, bottom = min(back, start.y), max(back, start.y)
-    level = max(source.right, target.right) + _CLEAR + shift
+    out, back = start.x + 16 + shift, end.y - 20 - shift
+    aside = source.bottom + _LEAST + shift if back > start.y else source.y - _LEAST - shift
+    top, bottom = min(back, aside), max(back, aside)
+    along = out
     for _ in range(_TRIES):
-        hit = list(cards(Rect(level - _BESIDE, top - _BESIDE, 2 * _BESIDE, bottom - top + 2 * _BESIDE)))
+        hit = list(cards(Rect(along - _BESIDE, top - _BESIDE, 2 * _BESIDE, bottom - top + 2 * _BESIDE)))
         if not hit:
             break
-        level = max(card.right for card in hit) + _CLEAR + shift
-    return Route("lane", (start, Point(level, start.y), Point(level, back), Point(end.x, back), end))
+        along = max(card.right for card in hit) + _LEAST + shift
+    first = () if along == out else (Point(out, aside), Point(along, aside))
+    corners = (Point(out, start.y), *first, Point(along, back), Point(end.x, back))
+    return Route("lane", (start, *corners, end))
 
 
 def stub(start: Point, name: str) -> Route:

@@ -37,7 +37,6 @@ from engine import (
     ClassifyNode,
     ConditionNode,
     Json,
-    NodeId,
     OpaqueNode,
     Problem,
     TerminalNode,

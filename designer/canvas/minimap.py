@@ -18,14 +18,16 @@ _LEAST: Final = 6.0  # pixels of the frame around what is seen
 class Minimap(QWidget):
     """A map of a scene; it is there while it is wanted and not all of the tree is in sight."""
 
-    def __init__(self, parent: QWidget, scene: Scene, go: Callable[[QPointF], None]) -> None:
+    def __init__(
+        self, parent: QWidget, scene: Scene, go: Callable[[QPointF], None], leave: Callable[[], None]
+    ) -> None:
         super().__init__(parent)
         self.setObjectName("canvas.minimap")
         self.setAccessibleName("Map of the tree")
         self.setToolTip("Press or drag to look elsewhere")
         self.setFixedSize(_SIZE)
         self.setCursor(Qt.CursorShape.CrossCursor)
-        self._scene, self._go = scene, go
+        self._scene, self._go, self._leave = scene, go, leave
         self._wanted = True
         self._seen = QRectF()
         self._whole = QRectF()
@@ -79,6 +81,7 @@ class Minimap(QWidget):
         picture.setDevicePixelRatio(self.devicePixelRatio())
         picture.fill(Qt.GlobalColor.transparent)
         painter = QPainter(picture)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)  # blocks are smaller than pixels here
         painter.translate(QRectF(self.rect()).center())
         painter.scale(self._scale(), self._scale())
         painter.translate(-self._whole.center())
@@ -113,8 +116,12 @@ class Minimap(QWidget):
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton:
+            self._leave()
             self._press(event.position())
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         if event.buttons() & Qt.MouseButton.LeftButton:
             self._press(event.position())
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        event.accept()

@@ -151,7 +151,7 @@ class CanvasView(QGraphicsView):
         self.setViewportUpdateMode(QGraphicsView.ViewportUpdateMode.SmartViewportUpdate)
         self.setOptimizationFlag(QGraphicsView.OptimizationFlag.DontAdjustForAntialiasing)
         self.setTransformationAnchor(QGraphicsView.ViewportAnchor.NoAnchor)
-        self.setResizeAnchor(QGraphicsView.ViewportAnchor.NoAnchor)
+        self.setResizeAnchor(QGraphicsView.ViewportAnchor.AnchorViewCenter)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         # Of the view only: a scene of this size would make its index of places useless.
@@ -166,7 +166,7 @@ class CanvasView(QGraphicsView):
         self.quick_add = QuickAdd(self)
         self.note_editor = NoteEditor(self)
         self.progress = Progress(self)
-        self.minimap = Minimap(self, scene, self._look_to)
+        self.minimap = Minimap(self, scene, self._look_to, lambda: self.visited.leave(self.viewpoint))
         for bar in (self.horizontalScrollBar(), self.verticalScrollBar()):
             bar.valueChanged.connect(lambda _: self.note_editor.finish(keep=True))
         scene.shown.connect(self._follow)
@@ -207,7 +207,8 @@ class CanvasView(QGraphicsView):
     @property
     def viewpoint(self) -> Viewpoint:
         """What is looked at."""
-        middle = self._middle()
+        back, _ = self.viewportTransform().inverted()
+        middle = back.map(QRectF(self.viewport().rect()).center())
         return Viewpoint(middle.x(), middle.y(), self.zoom)
 
     def look_from(self, view: Viewpoint) -> None:
@@ -290,7 +291,7 @@ class CanvasView(QGraphicsView):
             self.visited.leave(before)
 
     def free_place(self, near: Place | None = None) -> Place:
-        """Where a new card may stand: at this place or in the middle of the view, or below where it is full."""
+        """Where a new card may stand: at this place or in the middle of the view, or below if it is taken."""
         if near is None:
             middle = self._middle()
             near = Place(middle.x() - CARD / 2, middle.y() - 2 * TITLE)

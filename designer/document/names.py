@@ -58,6 +58,15 @@ def node_title(node_id: NodeId, node: AnyNode | None) -> str:
 
 def names_of(tree: Tree) -> Mapping[NodeId, Name]:
     """What each node of a tree is called; nodes of the same title are told apart by the ends of their ids."""
+    # Everybody who shows a tree asks for the same one.
+    known, names = _latest[0]
+    if known is not tree:
+        names = _named(tree)
+        _latest[0] = (tree, names)
+    return names
+
+
+def _named(tree: Tree) -> Mapping[NodeId, Name]:
     names = {node_id: Name(node_title(node_id, node)) for node_id, node in tree.nodes.items()}
     same: defaultdict[str, list[NodeId]] = defaultdict(list)
     for node_id, name in names.items():
@@ -66,6 +75,9 @@ def names_of(tree: Tree) -> Mapping[NodeId, Name]:
         if len(ids) > 1:
             names |= {i: Name(title, one_line(tail)) for i, tail in zip(ids, _tails(ids), strict=True)}
     return names
+
+
+_latest: Final[list[tuple[Tree, Mapping[NodeId, Name]]]] = [(Tree(), {})]
 
 
 def titles_of(tree: Tree) -> Mapping[NodeId, str]:

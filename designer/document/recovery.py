@@ -257,14 +257,14 @@ class Keeper(QObject):
 
     async def keep(self) -> bool:
         """Take a snapshot now and say whether it was written, which is done in the background."""
-        if self._closed or self._document.clean:
+        if self._is_over():
             return False
         self._rest()
         self._kept = True
         try:
             await asyncio.wrap_future(self._recovery.keep(self._name, Snapshot.of(self._document)))
         except (OSError, files.SaveFailed) as error:
-            if self._closed:
+            if self._is_over():
                 return False
             self._latest.start()  # the disk may take it later
             if not self._told:
@@ -277,6 +277,8 @@ class Keeper(QObject):
 
     def close(self) -> None:
         """Stop, and remove the snapshot: the document is saved, or its changes are not wanted."""
+        if self._closed:
+            return
         self._closed = True
         self._document.changed.disconnect(self._note)
         self._document.saved_changed.disconnect(self._note)
@@ -284,12 +286,15 @@ class Keeper(QObject):
         self.deleteLater()
 
     def _note(self, *_: object) -> None:
-        if self._document.clean:
+        if self._is_over():
             self._drop()
             return
         self._quiet.start()
         if not self._latest.isActive():
             self._latest.start()
+
+    def _is_over(self) -> bool:
+        return self._closed or self._document.clean
 
     def _drop(self) -> None:
         self._rest()

@@ -394,6 +394,19 @@ class Quote(Text):
         self.document().setDocumentMargin(0)
 
 
+class Listing(QPlainTextEdit):
+    """A text to be read and copied, line by line as it is written."""
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__(text)
+        self.setReadOnly(True)
+        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.setProperty("mono", True)
+        self.setTabChangesFocus(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        OwnUndo(self)
+
+
 class Choice(Combo):
     """One of a few values, each with its words; the first may stand for "not set"."""
 

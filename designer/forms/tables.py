@@ -102,6 +102,7 @@ class Table(QTableView):
         self._key: Callable[[object], Hashable] = key or id  # type: ignore[assignment]
         self.setModel(self._model)
         self.setAccessibleName(name)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setShowGrid(False)
         self.setWordWrap(False)
         self.setTabKeyNavigation(False)

@@ -5,17 +5,36 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, QSignalBlocker, Qt
-from PySide6.QtGui import QColor, QKeyEvent, QStandardItem, QStandardItemModel
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QTreeView, QVBoxLayout, QWidget
+from PySide6.QtCore import (
+    QItemSelection,
+    QItemSelectionModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    QSignalBlocker,
+    Qt,
+)
+from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPalette, QStandardItem, QStandardItemModel
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QLineEdit,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTreeView,
+    QVBoxLayout,
+    QWidget,
+)
 
 from designer import theme
-from designer.document.names import kind_name, titles_of
-from designer.forms import Current, Empty, Pages, kind_tone, small_icon
+from designer.document.names import Name, kind_name, names_of
+from designer.forms import Current, Empty, OwnUndo, Pages, kind_tone, small_icon
 from designer.running import RunState
 from designer.workbench import Workbench
 from engine import NODE_TYPES, NodeId, Tree
 
+WIDTH: Final = 200
+"""Pixels below which names cannot be told apart."""
 _ID: Final = Qt.ItemDataRole.UserRole
 
 
@@ -25,7 +44,7 @@ class Entry:
 
     node: NodeId
     parent: NodeId | None
-    title: str
+    name: Name
     kind: str | None
     shared: int
     """How many branches lead here."""
@@ -35,7 +54,7 @@ class Entry:
 def outline_of(tree: Tree) -> tuple[Entry, ...]:
     """Every node once, each after its parent; what the start does not reach comes last."""
     incoming = Counter(target for node in tree.nodes.values() for target in node.targets.values())
-    titles = titles_of(tree)
+    names = names_of(tree)
     entries: dict[NodeId, Entry] = {}
     for root in (tree.start_node_id, *tree.nodes):
         reached = root == tree.start_node_id
@@ -44,7 +63,7 @@ def outline_of(tree: Tree) -> tuple[Entry, ...]:
             node = tree.nodes.get(node_id)
             if node is None or node_id in entries:
                 continue
-            entries[node_id] = Entry(node_id, parent, titles[node_id], node.type, incoming[node_id], reached)
+            entries[node_id] = Entry(node_id, parent, names[node_id], node.type, incoming[node_id], reached)
             targets = node.targets
             ordered = [*(targets[b] for b in node.branches() if b in targets), *targets.values()]
             queue.extend((target, node_id) for target in ordered)
@@ -63,7 +82,9 @@ class OutlinePanel(Pages):
         self._items: dict[NodeId, QStandardItem] = {}
         self._marks: dict[NodeId, str] = {}
         self._folded: set[NodeId] = set()
+        self.setMinimumWidth(WIDTH)
         self.filter = QLineEdit()
+        OwnUndo(self.filter)
         self.filter.setObjectName("field.filter")
         self.filter.setPlaceholderText("Filter nodes")
         self.filter.setAccessibleName("Filter nodes")
@@ -75,6 +96,9 @@ class OutlinePanel(Pages):
         self.view.setAccessibleName("Outline")
         self.view.activated.connect(
             lambda index: workbench.show_place(index.siblingAtColumn(0).data(_ID), None)
+        )
+        self.view.clicked.connect(
+            lambda index: workbench.reveal_requested.emit(index.siblingAtColumn(0).data(_ID))
         )
         self.view.collapsed.connect(lambda index: self._folded.add(index.data(_ID)))
         self.view.expanded.connect(lambda index: self._folded.discard(index.data(_ID)))
@@ -114,7 +138,7 @@ class OutlinePanel(Pages):
             self._model.clear()
             self._model.setColumnCount(2)
             for entry in self._entries:
-                if wanted and wanted not in f"{entry.title}\n{entry.node}".casefold():
+                if wanted and wanted not in f"{entry.name}\n{entry.node}".casefold():
                     continue
                 item, mark = _item(entry), QStandardItem()
                 mark.setEditable(False)
@@ -174,26 +198,31 @@ class OutlinePanel(Pages):
         document = self._current.document
         if document is not None:
             hidden = document.selection - self._items.keys()
-            document.select(self._selected() | hidden)
+            selected = self._selected()
+            document.select(selected | hidden)
+            if len(selected) == 1:
+                self._workbench.reveal_requested.emit(*selected)
 
     def _recolour(self, _tokens: object) -> None:
         self._fill()
 
 
 _ACCESSIBLE: Final = Qt.ItemDataRole.UserRole + 1
+_TITLE: Final = Qt.ItemDataRole.UserRole + 2
 
 
 def _item(entry: Entry) -> QStandardItem:
     name = entry.kind if entry.kind in NODE_TYPES else None
     item = QStandardItem(
         small_icon(name or "problem-error", kind_tone(entry.kind) if name else "bad"),
-        f"{entry.title}  ↗" if entry.shared > 1 else entry.title,
+        f"{entry.name}  ↗" if entry.shared > 1 else str(entry.name),
     )
+    item.setData(entry.name.title, _TITLE)
     item.setEditable(False)
     item.setData(entry.node, _ID)
     shared = f"reached by {entry.shared} branches" if entry.shared > 1 else ""
     lost = "" if entry.reached else "not reached from the start"
-    words = ", ".join(filter(None, (entry.title, kind_name(entry.kind), shared, lost)))
+    words = ", ".join(filter(None, (str(entry.name), kind_name(entry.kind), shared, lost)))
     item.setData(words, _ACCESSIBLE)
     item.setData(words, Qt.ItemDataRole.AccessibleTextRole)
     hints = "\n".join(filter(None, (entry.node, shared.capitalize(), lost.capitalize())))
@@ -204,16 +233,44 @@ def _item(entry: Entry) -> QStandardItem:
     return item
 
 
+class _Names(QStyledItemDelegate):
+    """A title, and after it in the secondary colour what tells it from others of the same title."""
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        self.initStyleOption(option, index)
+        title = str(index.data(_TITLE) or "")
+        rest = option.text.removeprefix(title).removeprefix(" · ")
+        style, metrics, elide = option.widget.style(), option.fontMetrics, Qt.TextElideMode.ElideRight
+        room = style.subElementRect(QStyle.SubElement.SE_ItemViewItemText, option, option.widget)
+        room.adjust(3, 0, -3, 0)
+        option.text = ""
+        style.drawControl(QStyle.ControlElement.CE_ItemViewItem, option, painter, option.widget)
+        # Of two texts that need more room than there is, each may have half of it.
+        wanted = metrics.horizontalAdvance(rest) + 8 if rest else 0
+        title = metrics.elidedText(title, elide, max(room.width() - wanted, room.width() // 2))
+        painter.save()
+        ink = option.palette.color(QPalette.ColorRole.Text)
+        for text, colour in ((title, ink), (rest, QColor(theme.tokens().secondary))):
+            painter.setPen(colour)
+            painter.drawText(room, Qt.AlignmentFlag.AlignVCenter, metrics.elidedText(text, elide, room.width()))
+            room.setLeft(room.left() + metrics.horizontalAdvance(text) + 8)
+        painter.restore()
+
+
 class _View(QTreeView):
     def __init__(self) -> None:
         super().__init__()
         self.setHeaderHidden(True)
-        self.setIndentation(14)
+        self.setIndentation(12)
         self.setUniformRowHeights(True)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setExpandsOnDoubleClick(False)
-        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self.setItemDelegateForColumn(0, _Names(self))
         self.header().setStretchLastSection(False)
         self.header().setMinimumSectionSize(20)
 
@@ -222,7 +279,7 @@ class _View(QTreeView):
         if self.model().columnCount() == 2:
             self.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
             self.header().setSectionResizeMode(1, QHeaderView.ResizeMode.Fixed)
-            self.header().resizeSection(1, 30)
+            self.header().resizeSection(1, 22)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         # Space stays with the window; in a tree it would only unselect.

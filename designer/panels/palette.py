@@ -75,6 +75,7 @@ class _Kinds(QListWidget):
         super().__init__()
         self._add = add
         self.setAccessibleName("Kinds of nodes")
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setItemDelegate(_Card(self))
         self.setDragEnabled(True)
         self.setDragDropMode(QAbstractItemView.DragDropMode.DragOnly)

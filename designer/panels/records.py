@@ -13,7 +13,6 @@ from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QShowEven
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
-    QPlainTextEdit,
     QScrollArea,
     QSizePolicy,
     QSplitter,
@@ -23,7 +22,7 @@ from PySide6.QtWidgets import (
 
 from designer import theme
 from designer.document.names import one_line
-from designer.forms import Column, Empty, Pages, Quote, Table, plain
+from designer.forms import Column, Empty, Listing, Pages, Quote, Table, plain
 from designer.tasks import launch
 from designer.workbench import Workbench
 from engine.records import (
@@ -197,12 +196,8 @@ class _Detail(QScrollArea):
         self._question = Quote()
         self._question.setAccessibleName("Question")
         self.bars = _Bars()
-        self.state = QPlainTextEdit()
-        self.state.setReadOnly(True)
-        self.state.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self.state.setProperty("mono", True)
+        self.state = Listing()
         self.state.setAccessibleName("State of the decision")
-        self.state.setTabChangesFocus(True)
         self.state.setMinimumHeight(90)
         self._ids = plain(role="label", mono=True, wrap=True)
         self._ids.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)

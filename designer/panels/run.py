@@ -29,6 +29,8 @@ WIDTH: Final = 260
 """Pixels below which questions and answers would be cut off."""
 ROWS: Final = 6
 """Answers that are always in sight: five and ``unknown``."""
+SHARE: Final = 0.44
+"""The share of the window's height that a question and its answers may ask for."""
 _ROW: Final = 29
 _GAP: Final = 5
 
@@ -182,7 +184,13 @@ class RunPanel(Pages):
             for number, answer in enumerate(question.answers, 1):
                 self._offer(answer, answer, str(number) if number < 10 else "")
             self._offer(UNKNOWN, None, "0")
+        self._ask_for_room()
         self._say()
+
+    def _ask_for_room(self) -> None:
+        """Let a question that waits be read without scrolling, as far as the window allows it."""
+        wanted = self._asking.sizeHint().height() if self._running.question else 0
+        self._asking.setMinimumHeight(min(wanted, round(self.window().height() * SHARE)))
 
     def _offer(self, words: str, answer: str | None, key: str) -> None:
         button = _Answer(words, key, "label" if answer is None else "")
@@ -208,6 +216,7 @@ class _Inputs(QWidget):
         self._rows.setContentsMargins(0, 4, 0, 0)
         self._rows.setSpacing(6)
         self._rows.addWidget(plain("Inputs", role="label"))
+        self.hide()
 
     def show_tree(self, tree: Tree, given: Mapping[str, str]) -> None:
         """Ask for what the texts of this tree need and what is not given."""

@@ -15,7 +15,7 @@ from PySide6.QtGui import QGuiApplication, QImage, QShowEvent, QTextCursor, QTex
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSplitter, QTextBrowser, QVBoxLayout, QWidget
 
 from designer import theme
-from designer.forms import Column, Empty, Pages, Table, plain
+from designer.forms import Column, Empty, OwnUndo, Pages, Table, plain
 from designer.tasks import launch
 from designer.workbench import Workbench
 from engine import TranscriptInfo, list_transcripts
@@ -59,6 +59,8 @@ class MarkdownView(QTextBrowser):
 
     def __init__(self) -> None:
         super().__init__()
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        OwnUndo(self)
         self.setOpenLinks(False)
         self.setOpenExternalLinks(False)
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -201,20 +203,22 @@ class TranscriptsPanel(Pages):
 
 def _space_out(document: QTextDocument) -> None:
     """Air around headings, and between a text and the list after it; Qt's Markdown leaves none."""
-    block = document.begin()
-    cursor = QTextCursor(document)
+    block, cursor = document.begin(), QTextCursor(document)
+    # As one edit: the text is laid out after it, not after each line.
+    cursor.beginEditBlock()
     while block.isValid():
         look, after = block.blockFormat(), block.next()
-        if look.headingLevel():
-            look.setTopMargin(16 if block.blockNumber() else 0)
-            look.setBottomMargin(6)
-        elif block.textList() is not None:
-            first = block.previous().textList() is None
-            look.setTopMargin(6 if first else 2)
-            look.setBottomMargin(2 if after.textList() is not None else 8)
-        cursor.setPosition(block.position())
-        cursor.setBlockFormat(look)
+        heading, listed = look.headingLevel() > 0, block.textList() is not None
+        begins = block.previous().isValid() and (heading or block.previous().textList() is None)
+        ends = heading or not after.isValid() or after.textList() is None
+        # Not each item: Qt looks through a whole list for it.
+        if heading or (listed and (begins or ends)):
+            look.setTopMargin((16 if heading else 6) if begins else 0)
+            look.setBottomMargin(6 if ends else 0)
+            cursor.setPosition(block.position())
+            cursor.setBlockFormat(look)
         block = after
+    cursor.endEditBlock()
 
 
 def _button(text: str, name: str) -> QPushButton:

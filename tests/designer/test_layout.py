@@ -1,5 +1,6 @@
-"""Automatic layout: layers from left to right, no overlaps, the same every time."""
+"""Automatic layout: layers one after the other, no overlaps, the same every time."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -45,8 +46,8 @@ def overlapping(places, sizes):
     ]
 
 
-def arranged(tree, pinned=None):
-    return arrange(tree, sizes_of(tree), pinned)
+def arranged(tree, pinned=None, **more):
+    return arrange(tree, sizes_of(tree), pinned, **more)
 
 
 @st.composite
@@ -61,13 +62,28 @@ def trees(draw):
     return tree.replace(nodes={i: node for i, node in tree.nodes.items() if i != "missing"})
 
 
-@given(trees())
+@given(trees(), st.sampled_from(["right", "down"]))
 @settings(max_examples=150, deadline=None)
-def test_every_node_gets_a_place_of_its_own_and_always_the_same(tree):
-    places = arranged(tree)
+def test_every_node_gets_a_place_of_its_own_and_always_the_same(tree, direction):
+    places = arranged(tree, direction=direction)
     assert list(places) == list(tree.nodes)
     assert not overlapping(places, sizes_of(tree))
-    assert arranged(tree) == places
+    assert arranged(tree, direction=direction) == places
+
+
+@given(trees(), st.data(), st.sampled_from(["right", "down"]))
+@settings(max_examples=100, deadline=None)
+def test_a_selection_is_laid_out_where_it_is_and_a_second_time_changes_nothing(tree, data, direction):
+    places = arranged(tree, direction=direction)
+    chosen = data.draw(st.sets(st.sampled_from(sorted(tree.nodes)), min_size=1))
+    for _ in range(2):
+        before = places
+        origin = Place(min(before[i].x for i in chosen), min(before[i].y for i in chosen))
+        stay = {i: before[i] for i in tree.nodes if i not in chosen}
+        places = arranged(tree, stay, direction=direction, origin=origin)
+        assert {i: places[i] for i in stay} == stay
+        assert not overlapping(places, sizes_of(tree))
+    assert places == before
 
 
 @given(trees(), st.data())
@@ -131,6 +147,33 @@ def test_a_new_node_is_laid_beside_what_leads_to_it():
     tree = tree_of({"a": ["b"], "b": []})
     places = arranged(tree, {"a": Place(1000, 500)})
     assert places["b"] == Place(1386, 495)
+
+
+def test_branches_of_a_tree_that_grows_downwards_run_from_top_to_bottom():
+    draft = triage()
+    places = arranged(draft.tree, direction="down")
+    rows = [places[i].y for i in ("load", "ask", "known", "good")]
+    assert rows == sorted(set(rows))
+    assert places["load"].y == 0
+
+
+def test_beside_a_card_that_grows_downwards_is_room_for_the_names_of_its_stubs():
+    places = arranged(tree_of({"a": ["b", "c"], "b": ["d"], "c": ["d"]}), direction="down")
+    assert abs(places["b"].x - places["c"].x) >= 236 + 140
+
+
+def test_who_watches_the_work_can_end_it():
+    tree = tree_of({"a": ["b", "c"], "b": ["d"], "c": ["d"]})
+    heard = []
+    arranged(tree, progress=heard.append)
+    assert heard == sorted(heard)
+    assert heard[-1] == 1
+
+    def refuse(_share):
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        arranged(tree, progress=refuse)
 
 
 def test_a_tree_of_nothing_has_no_places():

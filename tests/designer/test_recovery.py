@@ -8,7 +8,6 @@ from io import BytesIO
 from zipfile import ZipFile
 
 import pytest
-from shiboken6 import isValid
 
 from designer.document import edits, recovery
 from designer.document.document import Document
@@ -276,8 +275,7 @@ def keeping(aloop, folder, document, journey):
         try:
             await journey(keeper)
         finally:
-            if isValid(keeper):
-                keeper.close()
+            keeper.close()
             program.close()
 
     aloop.run_until_complete(whole())

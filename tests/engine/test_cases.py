@@ -203,8 +203,8 @@ def test_of_cases_with_one_id_none_is_taken_and_each_is_told_of(read):
     cases, problems = read({"id": "a"}, {"id": "b"}, {"id": "a", "params": {"x": "y"}})
     assert [case.id for case in cases] == ["b"]
     assert [(p.code, p.line, p.column) for p in problems] == [
-        ("case-id-duplicate", 1, 8),
-        ("case-id-duplicate", 3, 8),
+        ("case-id-duplicate", 1, 2),
+        ("case-id-duplicate", 3, 2),
     ]
     assert {p.message for p in problems} == {"Lines 1 and 3 have the same id 'a'; each case needs its own."}
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QPushButton, QWidget
 
@@ -17,6 +17,7 @@ from designer.window import MainWindow
 from engine import NodeId, Problem, Question, RunResult
 
 _Widget = TypeVar("_Widget", bound=QWidget)
+_Result = TypeVar("_Result")
 
 TICK = 0.005
 
@@ -28,6 +29,20 @@ async def until(holds: Callable[[], object], ticks: int = 600) -> None:
             return
         await asyncio.sleep(TICK)
     raise AssertionError("It never came to hold.")
+
+
+async def by_hand(act: Callable[[], _Result]) -> _Result:
+    """Do something with mouse or keys while no task runs: their events may step tasks, but not within one."""
+    done: asyncio.Future[_Result] = asyncio.get_running_loop().create_future()
+
+    def do() -> None:
+        try:
+            done.set_result(act())
+        except Exception as error:  # noqa: BLE001  (whatever it is, the journey shall hear it)
+            done.set_exception(error)
+
+    QTimer.singleShot(0, do)
+    return await done
 
 
 class Driver:
@@ -85,7 +100,7 @@ class Driver:
         """Click a card."""
         canvas = self.window.canvas
         canvas.reveal(node)
-        card = self.card(node).card
+        card = self.card(node).card.card
         middle = canvas.mapFromScene(card.x + card.w / 2, card.y + 12)
         QTest.mouseClick(canvas.viewport(), Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, middle)
         await until(lambda: self.document.selection == {node})
@@ -110,8 +125,8 @@ class Driver:
     async def connect(self, source: NodeId, branch: str, target: NodeId) -> None:
         """Drag a branch from its port to a card."""
         canvas, port = self.window.canvas, self.window.canvas.viewport()
-        start = output_port(self.card(source).card, self.document.draft.tree.nodes[source], branch)
-        end = input_port(self.card(target).card)
+        start = output_port(self.card(source).card.card, self.document.draft.tree.nodes[source], branch)
+        end = input_port(self.card(target).card.card)
         here, there = canvas.mapFromScene(*start), canvas.mapFromScene(*end)
         button, plain = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
         QTest.mousePress(port, button, plain, here)

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QAction, QContextMenuEvent, QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLineEdit, QMenu
+from PySide6.QtWidgets import QApplication, QLineEdit, QMenu, QWidget
 
 from designer.canvas.geometry import Rect, card_size, output_port
 from designer.document import clipboard
@@ -14,7 +14,7 @@ from designer.document.draft import Place
 from designer.panels.history import HistoryPanel
 from engine import ConditionNode, NodeId, read_tree, write_tree
 from tests.builders import as_bytes, as_json, condition_tree, demo_tree
-from tests.journeys.driving import Driver, until
+from tests.journeys.driving import Driver, by_hand, until
 
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support (raise|grabbing)", extend=True)
 
@@ -29,11 +29,30 @@ def demo(tmp_path):
     return path
 
 
-def key(person: Driver, key: Qt.Key, modifiers: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
+async def key(
+    person: Driver, key: Qt.Key, modifiers: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier
+) -> None:
     """Press a key on the canvas, as a shortcut or as the canvas' own."""
+
     person.window.activateWindow()
-    person.window.canvas.setFocus()
-    QTest.keyClick(person.window.canvas, key, modifiers)
+    await until(person.window.isActiveWindow)
+
+    def press() -> None:
+        person.window.canvas.setFocus()
+        QTest.keyClick(person.window.canvas, key, modifiers)
+
+    await by_hand(press)
+
+
+async def write(field: QWidget, text: str, *ending: object) -> None:
+    """Type a text into a field, and then this key."""
+
+    def type_() -> None:
+        QTest.keyClicks(field, text)
+        if ending:
+            QTest.keyClick(field, *ending)  # type: ignore[call-overload]
+
+    await by_hand(type_)
 
 
 def select(person: Driver, *nodes: NodeId) -> None:
@@ -49,12 +68,11 @@ def branches(person: Driver, node: NodeId) -> dict[str, NodeId]:
     return dict(person.document.draft.tree.nodes[node].targets)
 
 
-def take(person: Driver, words: str) -> None:
+async def take(person: Driver, words: str) -> None:
     """Type into the quick-add field and take what is listed first."""
     quick = person.window.canvas.quick_add
     assert quick.isVisible()
-    QTest.keyClicks(quick.line, words)
-    QTest.keyClick(quick.line, KEY.Key_Return)
+    await write(quick.line, words, KEY.Key_Return)
 
 
 def point(person: Driver, node: NodeId, x: float, y: float) -> QPoint:
@@ -62,18 +80,22 @@ def point(person: Driver, node: NodeId, x: float, y: float) -> QPoint:
     return person.window.canvas.mapFromScene(QPointF(place.x + x, place.y + y))
 
 
-def menu(person: Driver, at: QPoint) -> dict[str, QAction]:
+async def menu(person: Driver, at: QPoint) -> dict[str, QAction]:
     """Right-click, and everything the menu offers by its command."""
     port = person.window.canvas.viewport()
     event = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, at, port.mapToGlobal(at))
-    QApplication.sendEvent(port, event)
-    menus = (m for m in person.window.findChildren(QMenu) if m.objectName().startswith("menu."))
-    (shown,) = (m for m in menus if m.isVisible())
-    found = {action.objectName(): action for action in shown.actions()}
-    for inner in shown.findChildren(QMenu):
-        found |= {action.objectName(): action for action in inner.actions()}
-    shown.close()
-    return found
+
+    def click() -> dict[str, QAction]:
+        QApplication.sendEvent(port, event)
+        menus = (m for m in person.window.findChildren(QMenu) if m.objectName().startswith("menu."))
+        (shown,) = (m for m in menus if m.isVisible())
+        found = {action.objectName(): action for action in shown.actions()}
+        for inner in shown.findChildren(QMenu):
+            found |= {action.objectName(): action for action in inner.actions()}
+        shown.close()
+        return found
+
+    return await by_hand(click)
 
 
 # ------------------------------------------------------------------------------------------ clipboard
@@ -82,18 +104,18 @@ def menu(person: Driver, at: QPoint) -> dict[str, QAction]:
 def test_nodes_go_from_one_tree_to_another_through_the_clipboard(travel, demo):
     async def journey(person: Driver) -> None:
         select(person, "verify", "approved")
-        key(person, KEY.Key_C, CTRL)
+        await key(person, KEY.Key_C, CTRL)
         mime = QGuiApplication.clipboard().mimeData()
         assert list(json.loads(mime.text())["nodes"]) == ["verify", "approved"]
         assert bytes(mime.data(clipboard.MIME).data()).decode() == mime.text()
         person.window.run_command("file.new")
-        key(person, KEY.Key_V, CTRL)
+        await key(person, KEY.Key_V, CTRL)
         assert list(person.document.draft.tree.nodes) == ["verify", "approved"]
         assert person.document.draft.tree.start_node_id == "verify"
         assert branches(person, "verify") == {"true": "approved"}
         assert person.document.selection == {"verify", "approved"}
         assert steps(person) == ["Paste 2 nodes"]
-        key(person, KEY.Key_Z, CTRL)
+        await key(person, KEY.Key_Z, CTRL)
         assert not person.document.draft.tree.nodes
 
     travel(journey, demo)
@@ -102,17 +124,17 @@ def test_nodes_go_from_one_tree_to_another_through_the_clipboard(travel, demo):
 def test_what_is_pasted_lands_at_the_pointer_and_keeps_outgoing_branches_with_shift(travel, demo):
     async def journey(person: Driver) -> None:
         select(person, "verify")
-        key(person, KEY.Key_C, CTRL)
+        await key(person, KEY.Key_C, CTRL)
         canvas = person.window.canvas
         spot = QPoint(400, 500)
-        QTest.mouseMove(canvas.viewport(), spot)
-        key(person, KEY.Key_V, CTRL)
+        await by_hand(lambda: QTest.mouseMove(canvas.viewport(), spot))
+        await key(person, KEY.Key_V, CTRL)
         assert branches(person, "verify-2") == {}
         place = person.document.draft.places["verify-2"]
         at = canvas.mapToScene(spot)
         assert abs(place.x - at.x()) <= 11
         assert abs(place.y + 17 - at.y()) <= 11
-        key(person, KEY.Key_V, CTRL | SHIFT)
+        await key(person, KEY.Key_V, CTRL | SHIFT)
         assert branches(person, "verify-3") == branches(person, "verify")
 
     travel(journey, demo)
@@ -122,11 +144,11 @@ def test_cutting_and_pasting_keeps_ids_and_duplicating_makes_new_ones(travel, de
     async def journey(person: Driver) -> None:
         places = person.document.draft.places
         select(person, "verify", "approved")
-        key(person, KEY.Key_X, CTRL)
+        await key(person, KEY.Key_X, CTRL)
         assert "verify" not in person.document.draft.tree.nodes
-        key(person, KEY.Key_V, CTRL)
+        await key(person, KEY.Key_V, CTRL)
         assert person.document.draft.places["verify"] == places["verify"]
-        key(person, KEY.Key_D, CTRL)
+        await key(person, KEY.Key_D, CTRL)
         assert person.document.selection == {"verify-2", "approved-2"}
         assert branches(person, "verify-2") == {"true": "approved-2"}
         assert steps(person) == ["Cut 2 nodes", "Paste 2 nodes", "Duplicate 2 nodes"]
@@ -142,7 +164,7 @@ def test_a_text_that_is_no_nodes_is_refused_in_one_sentence(travel, demo):
     async def journey(person: Driver) -> None:
         for text, words in (("Good morning", "no nodes"), ('{"nodes": {"a": null}}', "cannot be read")):
             QGuiApplication.clipboard().setText(text)
-            key(person, KEY.Key_V, CTRL)
+            await key(person, KEY.Key_V, CTRL)
             assert words in person.window.message
         assert steps(person) == []
 
@@ -153,7 +175,7 @@ def test_the_text_of_a_whole_tree_can_be_pasted(travel):
     async def journey(person: Driver) -> None:
         person.window.run_command("file.new")
         QGuiApplication.clipboard().setText(write_tree(condition_tree()).decode())
-        key(person, KEY.Key_V, CTRL)
+        await key(person, KEY.Key_V, CTRL)
         assert person.document.draft.tree.nodes == condition_tree().nodes
         assert person.document.draft.tree.start_node_id == "collect"
         assert len(set(person.document.draft.places.values())) == 4
@@ -173,9 +195,9 @@ def test_keys_of_the_canvas_do_nothing_while_a_panel_or_a_field_has_the_focus(tr
         ):
             widget.setFocus()
             for shortcut in (KEY.Key_X, KEY.Key_D, KEY.Key_G):
-                QTest.keyClick(widget, shortcut, CTRL)
-            QTest.keyClick(widget, KEY.Key_Delete)
-            QTest.keyClick(widget, KEY.Key_Insert)
+                await write(widget, "", shortcut, CTRL)
+            await write(widget, "", KEY.Key_Delete)
+            await write(widget, "", KEY.Key_Insert)
         assert person.document.draft.tree == demo_tree()
         assert not person.window.canvas.quick_add.isVisible()
 
@@ -192,11 +214,16 @@ def test_a_branch_dropped_on_free_ground_becomes_a_new_node_in_one_step(travel, 
         node, place = draft.tree.nodes["classify"], draft.places["classify"]
         port = output_port(Rect(place.x, place.y, *card_size(node, "classify")), node, "supported")
         start, end = canvas.mapFromScene(*port), QPoint(300, canvas.viewport().height() - 60)
-        QTest.mousePress(canvas.viewport(), Qt.MouseButton.LeftButton, pos=start)
-        QTest.mouseMove(canvas.viewport(), start + QPoint(20, 20))
-        QTest.mouseMove(canvas.viewport(), end)
-        QTest.mouseRelease(canvas.viewport(), Qt.MouseButton.LeftButton, pos=end)
-        take(person, "condition")
+        port_ = canvas.viewport()
+
+        def drag() -> None:
+            QTest.mousePress(port_, Qt.MouseButton.LeftButton, pos=start)
+            QTest.mouseMove(port_, start + QPoint(20, 20))
+            QTest.mouseMove(port_, end)
+            QTest.mouseRelease(port_, Qt.MouseButton.LeftButton, pos=end)
+
+        await by_hand(drag)
+        await take(person, "condition")
         assert branches(person, "classify")["supported"] == "condition"
         assert person.document.selection == {"condition"}
         assert steps(person) == ["Add condition"]
@@ -209,19 +236,19 @@ def test_a_branch_dropped_on_free_ground_becomes_a_new_node_in_one_step(travel, 
 def test_a_child_and_a_sibling_are_added_by_keys_alone(travel):
     async def journey(person: Driver) -> None:
         person.window.run_command("file.new")
-        key(person, KEY.Key_Space)
-        take(person, "condition")
+        await key(person, KEY.Key_Space)
+        await take(person, "condition")
         assert list(person.document.draft.tree.nodes) == ["condition"]
-        key(person, KEY.Key_Insert)
-        take(person, "terminal")
+        await key(person, KEY.Key_Insert)
+        await take(person, "terminal")
         assert branches(person, "condition") == {"true": "terminal"}
         assert person.document.selection == {"terminal"}
-        key(person, KEY.Key_Insert)
+        await key(person, KEY.Key_Insert)
         assert not person.window.canvas.quick_add.isVisible()
-        key(person, KEY.Key_Insert, SHIFT)
-        take(person, "terminal")
+        await key(person, KEY.Key_Insert, SHIFT)
+        await take(person, "terminal")
         assert branches(person, "condition") == {"true": "terminal", "false": "terminal-2"}
-        key(person, KEY.Key_Insert, SHIFT)
+        await key(person, KEY.Key_Insert, SHIFT)
         assert person.window.message == "No node that leads here has a free branch."
         select(person, "condition")
         assert not person.window.run_command("node.child")
@@ -234,8 +261,8 @@ def test_a_branch_is_connected_by_typing_the_name_of_its_target(travel, demo):
     async def journey(person: Driver) -> None:
         person.window.editing.disconnect_nodes("verify", "false")
         select(person, "verify")
-        key(person, KEY.Key_C)
-        take(person, "failed")
+        await key(person, KEY.Key_C)
+        await take(person, "failed")
         assert branches(person, "verify")["false"] == "failed"
 
     travel(journey, demo)
@@ -252,7 +279,7 @@ def test_a_node_is_inserted_into_a_branch_and_detached_again(travel, demo):
         assert cards["classify"].right < cards["condition"].x
         assert cards["condition"].right < cards["verify"].x
         assert person.document.selection == {"condition"}
-        key(person, KEY.Key_Delete, CTRL)
+        await key(person, KEY.Key_Delete, CTRL)
         assert person.document.draft.tree == demo_tree()
         assert steps(person) == ["Insert condition", "Delete node"]
         select(person, "classify")
@@ -278,10 +305,10 @@ def test_the_type_of_a_node_changes_and_what_fits_stays(travel, demo):
 def test_up_and_downstream_are_selected_by_keys(travel, demo):
     async def journey(person: Driver) -> None:
         select(person, "verify")
-        key(person, KEY.Key_Down, CTRL | SHIFT)
+        await key(person, KEY.Key_Down, CTRL | SHIFT)
         assert person.document.selection == {"verify", "approved", "failed"}
         select(person, "verify")
-        key(person, KEY.Key_Up, CTRL | SHIFT)
+        await key(person, KEY.Key_Up, CTRL | SHIFT)
         assert person.document.selection == {"verify", "classify", "collect"}
 
     travel(journey, demo)
@@ -304,14 +331,13 @@ def test_cards_are_aligned_and_spread_in_one_step_each(travel, demo):
 def test_renaming_by_f2_is_one_step_and_escape_goes_back_to_the_canvas(travel, demo):
     async def journey(person: Driver) -> None:
         select(person, "verify")
-        key(person, KEY.Key_F2)
+        await key(person, KEY.Key_F2)
         field = person.seen(QLineEdit, "field.id")
         assert field.hasFocus()
-        QTest.keyClicks(field, "checked")
-        QTest.keyClick(field, KEY.Key_Return)
+        await write(field, "checked", KEY.Key_Return)
         assert branches(person, "classify")["supported"] == "checked"
         assert steps(person) == ["Rename node"]
-        QTest.keyClick(field, KEY.Key_Escape)
+        await write(field, "", KEY.Key_Escape)
         assert person.window.canvas.hasFocus()
 
     travel(journey, demo)
@@ -324,12 +350,10 @@ def test_notes_and_frames_are_written_saved_and_never_exported(travel, demo):
     async def journey(person: Driver) -> None:
         canvas = person.window.canvas
         person.window.run_command("note.add")
-        QTest.keyClicks(canvas.note_editor, "Ask Ada")
-        QTest.keyClick(canvas.note_editor, KEY.Key_Return, CTRL)
+        await write(canvas.note_editor, "Ask Ada", KEY.Key_Return, CTRL)
         select(person, "verify", "approved")
-        key(person, KEY.Key_G, CTRL)
-        QTest.keyClicks(canvas.note_editor, "Approval")
-        QTest.keyClick(canvas.note_editor, KEY.Key_Return, CTRL)
+        await key(person, KEY.Key_G, CTRL)
+        await write(canvas.note_editor, "Approval", KEY.Key_Return, CTRL)
         notes = person.document.draft.notes
         assert {name: (note.kind, note.text) for name, note in notes.items()} == {
             "note": ("note", "Ask Ada"),
@@ -361,14 +385,14 @@ def test_notes_and_frames_are_written_saved_and_never_exported(travel, demo):
 def test_menus_offer_what_can_be_done_and_say_why_something_cannot(travel, demo):
     async def journey(person: Driver) -> None:
         person.window.run_command("view.fit")
-        node = menu(person, point(person, "classify", 60, 60))
+        node = await menu(person, point(person, "classify", 60, 60))
         assert person.document.selection == {"classify"}
         assert {"node.rename", "edit.copy", "node.condition", "align.left", "node.detach"} <= node.keys()
         assert not node["node.detach"].isEnabled()
         assert "not clear" in node["node.detach"].toolTip()
-        ground = menu(person, QPoint(8, 8))
+        ground = await menu(person, QPoint(8, 8))
         assert {"node.add", "note.add", "edit.paste"} <= ground.keys()
-        branch = menu(person, point(person, "classify", -6, 17))
+        branch = await menu(person, point(person, "classify", -6, 17))
         assert person.window.canvas.picked == ("collect", "success")
         assert branch["branch.disconnect"].isEnabled()
         branch["branch.disconnect"].trigger()
@@ -383,12 +407,12 @@ def test_a_chosen_branch_gets_a_node_or_another_end_from_its_menu(travel, demo):
         person.window.canvas._pick(("collect", "success"))
         assert person.window.run_command("branch.insert")
         assert "terminal" not in {choice.kind for choice in person.window.canvas.quick_add.offered}
-        take(person, "action")
+        await take(person, "action")
         assert branches(person, "collect")["success"] == "action"
         person.window.canvas._select(frozenset())
         person.window.canvas._pick(("collect", "success"))
         assert person.window.run_command("branch.lead")
-        take(person, "rejected")
+        await take(person, "rejected")
         assert branches(person, "collect")["success"] == "rejected"
         person.window.canvas._pick(("collect", "success"))
         person.window.run_command("branch.end")
@@ -401,10 +425,10 @@ def test_the_history_goes_back_by_a_click(travel, demo):
     async def journey(person: Driver) -> None:
         await person.show("history")
         select(person, "verify")
-        key(person, KEY.Key_D, CTRL)
-        key(person, KEY.Key_Delete)
+        await key(person, KEY.Key_D, CTRL)
+        await key(person, KEY.Key_Delete)
         panel = person.seen(HistoryPanel, "panel.history")
-        assert [step.label for step in panel.table.rows] == [
+        assert [step.label for step in panel.steps] == [
             "As it was opened",
             "Duplicate node",
             "Delete node",
@@ -424,8 +448,7 @@ def test_a_field_takes_back_its_own_typing(travel, demo):
         assert steps(person) == ["Edit name"]
         field = person.seen(QLineEdit, "field.name")
         field.setFocus()
-        QTest.keyClicks(field, "ed")
-        QTest.keyClick(field, KEY.Key_Z, CTRL)
+        await write(field, "ed", KEY.Key_Z, CTRL)
         assert (person.document.draft.tree.nodes["verify"].name or "") == field.text() != "Checked"
         assert "verify" in person.document.draft.tree.nodes
 

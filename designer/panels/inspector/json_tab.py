@@ -5,11 +5,11 @@ import re
 from typing import Final
 
 from PySide6.QtGui import QColor, QShowEvent, QSyntaxHighlighter, QTextCharFormat, QTextDocument
-from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from designer import theme
 from designer.document.names import node_title
-from designer.forms import Current, Empty, Pages, plain
+from designer.forms import Current, Empty, Listing, Pages, plain
 from engine import Tree, write_tree
 
 _TOKENS: Final = re.compile(
@@ -29,13 +29,9 @@ class JsonTab(Pages):
         )
         self._current = current
         self._what = plain(role="label")
-        self.text = QPlainTextEdit()
+        self.text = Listing()
         self.text.setObjectName("field.json")
         self.text.setAccessibleName("JSON")
-        self.text.setReadOnly(True)
-        self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self.text.setProperty("mono", True)
-        self.text.setTabChangesFocus(True)
         self._colours = _Colours(self.text.document())
         layout = QVBoxLayout(page)
         layout.setContentsMargins(12, 10, 12, 12)

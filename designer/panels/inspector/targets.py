@@ -41,6 +41,7 @@ class Target(Combo):
 
     def __init__(self, targets: Targets) -> None:
         super().__init__(least=5)
+        self.setMinimumWidth(72)
         self._targets = targets
         self._value = ""
         self.setModel(targets.model)
