@@ -642,7 +642,8 @@ async def test_the_effective_limits_are_told_with_the_run():
     span = TimeSpan.of_seconds(2.5)
     tree_ = condition_tree().replace(budget=replace_budget(max_elapsed_time=span))
     await ended(tree_, actions=[collect()], events=events)
-    assert events[0].limits == replace(Limits(), elapsed=2.5)
+    (started,) = (event for event in events if isinstance(event, RunStarted))
+    assert started.limits == replace(Limits(), elapsed=2.5)
 
 
 def replace_budget(**members: object) -> Budget:
