@@ -236,6 +236,9 @@ class _Question(QDialog):
         for button in buttons:
             row.addWidget(self._made(button))
         layout.addLayout(row)
+        for made in self.findChildren(QPushButton):
+            if made.isDefault():
+                made.setFocus()
 
     def _made(self, button: Button) -> QPushButton:
         made = QPushButton(button.text.replace("&", "&&"))
@@ -244,8 +247,6 @@ class _Question(QDialog):
         made.setProperty("danger", button.danger)
         made.setDefault(button.primary)
         made.setAutoDefault(button.primary)
-        if button.primary:
-            made.setFocus()
         made.clicked.connect(lambda: self._press(button.id))
         return made
 

@@ -276,8 +276,8 @@ QMenu::item:disabled { color: $faint; }
 QMenu::icon { padding-left: 8px; }
 QMenu::separator { height: 1px; background: $line; margin: 5px 6px; }
 
-QDockWidget { background: $panel; font-weight: 600; titlebar-close-icon: url("$icons/close-$mode.svg");
-    titlebar-normal-icon: url("$icons/float-$mode.svg"); }
+QDockWidget { background: $panel; font-weight: 600; titlebar-close-icon: url("$icons/dock-close-$mode.svg");
+    titlebar-normal-icon: url("$icons/dock-float-$mode.svg"); }
 QDockWidget::close-button, QDockWidget::float-button { border: none; border-radius: 5px; background: transparent;
     icon-size: 16px; padding: 0; }
 QDockWidget::close-button:hover, QDockWidget::float-button:hover { background: $pressed; }
@@ -290,9 +290,8 @@ QTabBar::tab:hover { color: $text; }
 QTabBar::tab:selected { color: $text; border-bottom-color: $accent; font-weight: 600; }
 QTabBar::tab:focus { color: $text; background: $wash; }
 QTabBar::tab:disabled { color: $faint; }
-QTabBar#documents { qproperty-expanding: 0; alignment: left; }
-QTabBar#documents::close-button { image: url("$icons/close-$mode.svg"); width: 14px; height: 14px;
-    border-radius: 4px; padding: 1px; }
+QTabBar#documents { qproperty-expanding: 0; }
+QTabBar#documents::close-button { image: url("$icons/close-$mode.svg"); border-radius: 4px; }
 QTabBar#documents::close-button:hover { background: $pressed; }
 QTabBar#documents::tab { background: $window; padding: 8px 16px 7px 16px; border: none;
     border-top: 2px solid transparent; border-right: 1px solid $line; }
@@ -321,10 +320,9 @@ QComboBox:focus { padding-right: 23px; }
 QComboBox::drop-down { border: none; width: 24px; subcontrol-position: right center; }
 QComboBox::down-arrow { image: url("$icons/chevron-down.svg"); width: 12px; height: 12px; }
 QComboBox { combobox-popup: 0; }
-QComboBoxPrivateContainer { background: $panel; border: 1px solid $line; border-radius: 0; padding: 0; }
-QComboBox QAbstractItemView { background: $panel; border: none; border-radius: 0; padding: 0; margin: 0;
+QComboBox QAbstractItemView { background: $panel; border: 1px solid $branch; border-radius: 0; padding: 0;
     selection-background-color: $wash; selection-color: $text; outline: none; }
-QComboBox QAbstractItemView:focus { border: none; }
+QComboBox QAbstractItemView:focus { border: 1px solid $branch; }
 QFileDialog QToolButton { padding: 4px; }
 QFileDialog QToolButton:focus { padding: 3px; }
 QAbstractSpinBox QLineEdit, QComboBox QLineEdit { background: transparent; border: none; padding: 0; }

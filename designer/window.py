@@ -692,7 +692,7 @@ class MainWindow(QMainWindow):
     def _size_docks(self) -> None:
         """The proportions of a fresh window; only a window of its final size can be given them."""
         first = self._first
-        self.resizeDocks([first["left"], first["right"]], [230, 320], Qt.Orientation.Horizontal)
+        self.resizeDocks([first["left"], first["right"]], [260, 320], Qt.Orientation.Horizontal)
         self.resizeDocks([first["bottom"]], [240], Qt.Orientation.Vertical)
         heights = {"right": 420, "right-mid": 240, "right-low": 250}
         self.resizeDocks([first[area] for area in heights], list(heights.values()), Qt.Orientation.Vertical)

@@ -1,7 +1,9 @@
 """The workbench: the open documents, the current one, and everything the panels share."""
 
+import asyncio
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -180,7 +182,10 @@ class Workbench(QObject):
         else:
             document = found.snapshot.opened(card_size)
             self.add(document)
-        if document.clean or await self._care[document].keeper.keep():
+        # What cannot be kept anew stays where it is, and the keeper says why.
+        with suppress(OSError, SaveFailed):
+            if not document.clean:
+                await asyncio.wrap_future(self._care[document].keeper.keep())
             found.discard()
 
     def look_outside(self) -> None:

@@ -6,6 +6,8 @@ a branch to the square of its source. What is drawn together is found and drawn 
 """
 
 from collections.abc import Iterable, Mapping
+from itertools import compress
+from operator import is_, is_not
 from types import MappingProxyType
 from typing import Final, NamedTuple
 from zlib import crc32
@@ -247,14 +249,9 @@ class Chart:
         """The nodes that came, left, moved or are other nodes now; all when the tree grows another way."""
         nodes, places, old_nodes, old_places = draft.tree.nodes, draft.places, self._nodes, self._places
         self._nodes, self._places = nodes, places
-        changed: set[NodeId] = set()
-        if nodes is not old_nodes:
-            changed |= old_nodes.keys() - nodes.keys()
-            changed.update([i for i, node in nodes.items() if old_nodes.get(i) is not node])
-        if places is not old_places:
-            moved = [i for i, place in places.items() if old_places.get(i) is not place]
-            changed.update(i for i in moved if i in nodes and old_places.get(i) != places[i])
-            changed.update(i for i in old_places.keys() - places.keys() if i in nodes)
+        changed = set(_differing(old_nodes, nodes))
+        moved = _differing(old_places, places)
+        changed.update(i for i in moved if i in nodes and old_places.get(i) != places.get(i))
         if direction(draft) != self.direction:
             self.direction = direction(draft)
             changed.update(nodes)
@@ -294,27 +291,29 @@ class Chart:
         new = {branch: target for branch, target in node.targets.items() if target} if node else {}
         if new:
             self._links[node_id] = new
-        if old == new:
-            return set()
-        moved = {branch for branch in (*old, *new) if old.get(branch) != new.get(branch)}
-        ends = {target for branch in moved for target in (old.get(branch), new.get(branch)) if target}
-        crowds = {target: is_crowded(len(self._incoming.get(target, ()))) for target in ends}
-        for branch in moved & old.keys():
-            del self._incoming[old[branch]][node_id, branch]
-        for branch in moved & new.keys():
-            self._incoming.setdefault(new[branch], {})[node_id, branch] = None
-        for branch in old.keys() - new.keys():
-            del self._branches[node_id, branch]
-            self._lanes.drop((node_id, branch))
-            change.edges.add((node_id, branch))
-        change.ends.update(ends)
-        # How a branch to a shared terminal is drawn depends on how many others there are.
-        return {
-            key
-            for target, crowd in crowds.items()
-            if is_crowded(len(self._incoming.get(target, ()))) != crowd
-            for key in self._incoming[target]
-        }
+        loose: set[EdgeKey] = set()
+        for branch in {**old, **new}:
+            before, after = old.get(branch), new.get(branch)
+            if before == after:
+                continue
+            key = (node_id, branch)
+            for target, joins in ((before, False), (after, True)):
+                if target is not None:
+                    ways = self._incoming.setdefault(target, {})
+                    crowd = is_crowded(len(ways))
+                    if joins:
+                        ways[key] = None
+                    else:
+                        del ways[key]
+                    change.ends.add(target)
+                    # How a branch to a shared terminal is drawn depends on how many others there are.
+                    if is_crowded(len(ways)) != crowd:
+                        loose.update(ways)
+            if after is None:
+                del self._branches[key]
+                self._lanes.drop(key)
+                change.edges.add(key)
+        return loose
 
     def _draw(self, key: EdgeKey, change: Change) -> None:
         """Route a branch; nothing is noted where it is drawn as before."""
@@ -365,6 +364,15 @@ class Chart:
         return isinstance(target.node, TerminalNode) and is_far(
             source.card, target.card, len(self._incoming[target.node_id]), self.direction
         )
+
+
+def _differing(old: Mapping[NodeId, object], new: Mapping[NodeId, object]) -> Iterable[NodeId]:
+    """The keys that are in one of the two only, or lead to another object."""
+    if old is new:
+        return ()
+    if len(old) == len(new) and all(map(is_, old, new)):
+        return compress(new, map(is_not, old.values(), new.values()))
+    return [i for i in old.keys() | new.keys() if old.get(i) is not new.get(i)]
 
 
 def _cell(box: Rect) -> Cell:

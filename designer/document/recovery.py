@@ -5,7 +5,6 @@ its own in a folder of its own, which it holds locked; what lies in a folder nob
 program that died.
 """
 
-import asyncio
 import io
 import json
 import os
@@ -22,7 +21,6 @@ from zipfile import BadZipFile, ZipFile
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from designer import tasks
 from designer.document import files, layout, locks
 from designer.document.document import Document
 from designer.document.draft import Draft
@@ -34,6 +32,8 @@ QUIET_MS: Final = 1000
 """A snapshot is taken when nothing was edited for so long."""
 LATEST_MS: Final = 1800
 """And so long after the first edit it lacks at the latest; the rest of the two seconds is for writing it."""
+
+LOOK_MS: Final = 20
 
 _ABOUT, _TREE, _DESIGN = "about.json", "tree.json", "tree.design.json"
 _SUFFIX: Final = ".zip"
@@ -246,58 +246,59 @@ class Keeper(QObject):
         super().__init__(parent)
         self._document, self._recovery = document, recovery
         self._name = secrets.token_hex(8)
-        self._kept = self._told = self._closed = False
+        self._kept = self._told = False
         self._quiet = QTimer(self, interval=QUIET_MS, singleShot=True)
         self._latest = QTimer(self, interval=LATEST_MS, singleShot=True)
         for timer in (self._quiet, self._latest):
-            timer.timeout.connect(lambda: tasks.launch(self.keep()))
+            timer.timeout.connect(self.keep)
+        self._writing: Future[None] | None = None
+        self._look_soon = QTimer(self, interval=LOOK_MS, singleShot=True)
+        self._look_soon.timeout.connect(self._look)
         document.changed.connect(self._note)
         document.saved_changed.connect(self._note)
         self._note()
 
-    async def keep(self) -> bool:
-        """Take a snapshot now and say whether it was written, which is done in the background."""
-        if self._is_over():
-            return False
+    def keep(self) -> Future[None]:
+        """Take a snapshot now; it is written in the background."""
         self._rest()
         self._kept = True
-        try:
-            await asyncio.wrap_future(self._recovery.keep(self._name, Snapshot.of(self._document)))
-        except (OSError, files.SaveFailed) as error:
-            if self._is_over():
-                return False
-            self._latest.start()  # the disk may take it later
-            if not self._told:
-                self._told = True
-                cause = error.cause if isinstance(error, files.SaveFailed) else error.strerror
-                self.failed.emit(f"Changes are not kept for recovery: {cause}. Save them to be safe.")
-            return False
-        self._told = False
-        return True
+        self._writing = self._recovery.keep(self._name, Snapshot.of(self._document))
+        self._look_soon.start()
+        return self._writing
 
     def close(self) -> None:
         """Stop, and remove the snapshot: the document is saved, or its changes are not wanted."""
-        if self._closed:
-            return
-        self._closed = True
         self._document.changed.disconnect(self._note)
         self._document.saved_changed.disconnect(self._note)
         self._drop()
         self.deleteLater()
 
     def _note(self, *_: object) -> None:
-        if self._is_over():
+        if self._document.clean:
             self._drop()
             return
         self._quiet.start()
         if not self._latest.isActive():
             self._latest.start()
 
-    def _is_over(self) -> bool:
-        return self._closed or self._document.clean
+    def _look(self) -> None:
+        """See what became of the last snapshot."""
+        if self._writing is None or not self._writing.done():
+            self._look_soon.start()
+            return
+        error = self._writing.exception()
+        if isinstance(error, OSError | files.SaveFailed):
+            self._latest.start()  # the disk may take it later
+            if not self._told:
+                cause = error.cause if isinstance(error, files.SaveFailed) else error.strerror
+                self.failed.emit(f"Changes are not kept for recovery: {cause}. Save them to be safe.")
+        elif error is not None:
+            raise error
+        self._told = error is not None
 
     def _drop(self) -> None:
         self._rest()
+        self._look_soon.stop()
         if self._kept:
             self._kept = False
             self._recovery.drop(self._name)

@@ -114,7 +114,8 @@ def _misfit(at: _Place) -> str:
 def _calls(at: _Place) -> str:
     limit, *asks = at.numbers
     questions = f"{asks[0]} questions or more" if asks else "a question"
-    return f"One way asks {questions}, each up to twice, and the limit is {limit} LLM calls."
+    calls = "LLM call" if limit == "1" else "LLM calls"
+    return f"One way asks {questions}, each up to twice, and the limit is {limit} {calls}."
 
 
 _SENTENCES: Final[dict[str, str | _Telling]] = {

@@ -178,6 +178,8 @@ def test_the_whole_tree_from_afar(goals: Goals):
     settled()
     items = item_view(draft, view.scene())
     items.resize(WIDTH, HEIGHT)
+    items.show()
+    settled()
     items.setRenderHints(view.renderHints())
     items.setTransform(view.transform())
     items.centerOn(view.scene().contents().center())

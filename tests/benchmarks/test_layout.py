@@ -5,7 +5,6 @@ import shutil
 import statistics
 import subprocess
 from bisect import bisect_left, insort
-from itertools import pairwise
 
 import pytest
 
@@ -133,10 +132,3 @@ def test_a_part_of_a_large_tree(goals: Goals):
     note = in_words(statistics.median(spent))
     goals.most("D-G2", "laying out 100 of 10,000 nodes anew", statistics.median(spent) * 1e3, 16, "ms", note)
     goals.most("D-G1", "cards the part covers", overlaps(tree, after), 0, "")
-
-
-def test_columns_keep_their_order():
-    assert all(
-        a < b
-        for a, b in pairwise(sorted({p.x for p in arrange(joined(300), sizes_of(joined(300))).values()}))
-    )

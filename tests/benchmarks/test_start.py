@@ -70,7 +70,7 @@ async def main():
     window.workbench.current.check_now()
     while not window.canvas.scene().node_items:
         await asyncio.sleep(0)
-    app.processEvents()
+    window.canvas.viewport().repaint()
     print(json.dumps({"painted": painted, "usable": since(), "heavy": heavy}), flush=True)
     os._exit(0)
 loop.run_until_complete(main())

@@ -10,7 +10,7 @@ from designer.canvas.chart import Chart
 from designer.canvas.geometry import Rect
 from designer.document import design, edits
 from designer.document.draft import Draft, Place
-from engine import ClassifyNode, TerminalNode, Transition, Tree
+from engine import AnyNode, ClassifyNode, TerminalNode, Transition, Tree
 from tests.designer.drafts import triage
 
 
@@ -38,7 +38,7 @@ PLACES = st.builds(
 
 @st.composite
 def drafts(draw):
-    nodes = {}
+    nodes: dict[str, AnyNode] = {}
     for name in draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=8)):
         targets = draw(st.lists(st.sampled_from([*NAMES, ""]), max_size=3))
         links = tuple(Transition(condition=str(i), next_node_id=t) for i, t in enumerate(targets))
@@ -134,7 +134,7 @@ def test_lanes_of_one_card_to_one_target_run_apart():
 
 
 def test_a_terminal_that_gets_its_second_branch_may_turn_the_first_into_a_stub():
-    nodes = {
+    nodes: dict[str, AnyNode] = {
         "a": ClassifyNode(
             task="?", answers=("x",), transitions=(Transition(condition="x", next_node_id="end"),)
         ),
@@ -143,7 +143,8 @@ def test_a_terminal_that_gets_its_second_branch_may_turn_the_first_into_a_stub()
     }
     draft = Draft(Tree(nodes=nodes), {"a": Place(0, 0), "b": Place(0, 400), "end": Place(3000, 0)})
     chart = chart_of(draft)
-    assert chart.branches["a", "x"].route.kind == "curve"
+    before = chart.branches["a", "x"].route
+    assert before.kind == "curve"
     change = chart.update(edits.connect(draft, "b", "x", "end"))
     assert {("a", "x"), ("b", "x")} <= change.edges
     assert chart.branches["a", "x"].route.kind == "stub"

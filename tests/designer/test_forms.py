@@ -189,7 +189,7 @@ def test_a_focused_text_has_its_own_undo(form, said):
     QTest.keyClicks(field, "ab")
     QTest.keyClick(field, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
     assert field.text() == ""
-    assert said.values[-1] == ("name", "")
+    assert said.values[-1] == ("name", None)
 
 
 def test_no_break_spaces_and_line_separators_survive_editing(form, said):
@@ -260,14 +260,23 @@ def test_a_label_shows_what_looks_like_markup_as_it_is(qtbot, text):
     assert label.text() == text
 
 
-def test_nodes_that_would_be_called_the_same_go_by_their_ids():
+def test_nodes_of_the_same_title_are_told_apart_by_the_ends_of_their_ids():
     nodes: dict[str, AnyNode] = {
-        "a": ClassifyNode(name="Impact"),
-        "b": ClassifyNode(name="Impact"),
+        "impact-a-1": ClassifyNode(name="Impact"),
+        "impact-b": ClassifyNode(name="Impact"),
+        "x": ClassifyNode(name="Twice"),
+        "x-2": ClassifyNode(name="Twice"),
         "c": TerminalNode(name="End", verdict="ok"),
         "d": TerminalNode(name="Other\n name"),
     }
-    assert titles_of(Tree(nodes=nodes)) == {"a": "a", "b": "b", "c": "ok", "d": "Other name"}
+    assert titles_of(Tree(nodes=nodes)) == {
+        "impact-a-1": "Impact · a-1",
+        "impact-b": "Impact · b",
+        "x": "Twice · x",
+        "x-2": "Twice · x-2",
+        "c": "ok",
+        "d": "Other name",
+    }
 
 
 def test_a_table_keeps_the_chosen_row_when_it_is_read_again(qtbot):

@@ -164,7 +164,7 @@ def test_beside_a_card_that_grows_downwards_is_room_for_the_names_of_its_stubs()
 
 def test_who_watches_the_work_can_end_it():
     tree = tree_of({"a": ["b", "c"], "b": ["d"], "c": ["d"]})
-    heard = []
+    heard: list[float] = []
     arranged(tree, progress=heard.append)
     assert heard == sorted(heard)
     assert heard[-1] == 1

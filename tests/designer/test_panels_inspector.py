@@ -196,16 +196,111 @@ def test_an_id_that_may_not_be_is_refused_while_it_is_typed(inspector, document,
     assert find(inspector, "field.id").parent().note.text == ""
 
 
-def test_adding_an_answer_adds_its_branch_and_waits_for_its_word(inspector, document):
+def note_of(inspector, text):
+    return any(w.isVisible() and getattr(w, "text", "") == text for w in inspector.findChildren(QWidget))
+
+
+def answers(document):
+    return document.draft.tree.nodes["ask"].answers
+
+
+@pytest.fixture
+def begun(inspector, document):
+    """The line of an answer that was begun."""
     document.select({"ask"})
     find(inspector, "button.addAnswer", QPushButton).click()
-    assert document.draft.tree.nodes["ask"].answers == ("yes", "no", "answer 3")
-    line = find(inspector, "field.answers.2")
-    assert line.hasFocus()
-    assert line.selectedText() == "answer 3"
-    QTest.keyClicks(line, "later")
+    return find(inspector, "field.answers.2", QLineEdit)
+
+
+def test_an_answer_is_there_once_it_has_a_word(inspector, document, begun):
+    assert begun.hasFocus()
+    assert (begun.text(), answers(document)) == ("", ("yes", "no"))
+    assert document.clean
+    QTest.keyClicks(begun, "later")
     assert document.draft.tree.nodes["ask"].branches() == ("yes", "no", "later", "unknown")
-    assert document.undo_stack.count() == 2
+    assert document.undo_stack.count() == 1
+    assert document.undo_stack.undoText() == "Add answer"
+    document.undo()
+    assert (begun.text(), answers(document)) == ("", ("yes", "no"))
+
+
+@pytest.mark.parametrize("typed", ["yes", "unknown"])
+def test_of_a_refused_new_answer_the_tree_has_nothing(inspector, document, begun, typed):
+    QTest.keyClicks(begun, typed)
+    assert answers(document) == ("yes", "no")
+    assert (begun.text(), begun.property("invalid")) == (typed, True)
+    assert document.clean
+    QTest.keyClicks(begun, "!")
+    assert answers(document) == ("yes", "no", f"{typed}!")
+
+
+def test_an_answer_that_was_only_begun_goes_when_it_is_left(inspector, document, begun, qtbot):
+    find(inspector, "field.answers.0", QLineEdit).setFocus()
+    qtbot.waitUntil(lambda: not there(inspector, "button.removeAnswer.2"))
+    assert document.clean
+
+
+def test_enter_goes_on_to_the_next_answer_and_adds_one_after_a_word_only(inspector, document):
+    document.select({"ask"})
+    first, second = (find(inspector, f"field.answers.{i}", QLineEdit) for i in range(2))
+    first.setFocus()
+    QTest.keyClick(first, Qt.Key.Key_Return)
+    assert second.hasFocus()
+    QTest.keyClick(second, Qt.Key.Key_Return)
+    begun = find(inspector, "field.answers.2", QLineEdit)
+    assert begun.hasFocus()
+    QTest.keyClick(begun, Qt.Key.Key_Return)
+    assert not there(inspector, "field.answers.3") or not find(inspector, "field.answers.3").hasFocus()
+    assert document.clean
+
+
+def test_a_refused_word_leaves_the_answer_as_it_was_before_the_visit(inspector, document):
+    document.select({"ask"})
+    line = find(inspector, "field.answers.1", QLineEdit)
+    type_into(line, "ye")
+    assert answers(document) == ("yes", "ye")
+    QTest.keyClicks(line, "s")
+    assert answers(document) == ("yes", "no")
+    assert note_of(inspector, "yes is already an answer.")
+    assert document.clean
+    QTest.keyClick(line, Qt.Key.Key_Escape)
+    assert (line.text(), line.property("invalid")) == ("no", False)
+
+
+def test_a_number_that_cannot_be_read_leaves_the_limit_as_it_was(inspector, document):
+    inspector.setCurrentWidget(inspector.tree)
+    type_into(find(inspector, "field.maxLlmCalls"), "12x")
+    assert document.draft.tree.budget is None
+    assert document.clean
+
+
+def test_what_the_own_undo_of_a_text_takes_back_leaves_the_document_clean(inspector, document):
+    document.select({"ask"})
+    field = find(inspector, "field.name", QLineEdit)
+    type_into(field, "x")
+    assert not document.clean
+    field.clearFocus()
+    field.setFocus()
+    QTest.keyClick(field, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert (field.text(), document.clean) == ("", True)
+
+
+def test_a_new_node_selected_on_the_canvas_is_shown_in_its_tab(inspector, document):
+    inspector.setCurrentWidget(inspector.tree)
+    document.select({"ask"})
+    assert inspector.currentWidget() is inspector.node
+    inspector.setCurrentWidget(inspector.json)
+    document.select({"good"})
+    assert inspector.currentWidget() is inspector.json
+
+
+def test_nothing_is_cut_off_where_the_panel_is_narrowest(inspector, document, qapp):
+    inspector.resize(inspector.minimumWidth(), 900)
+    for node in document.draft.tree.nodes:
+        document.select({node})
+        qapp.processEvents()
+        page = inspector.node.content.widget()
+        assert page.minimumSizeHint().width() <= inspector.minimumWidth() - 11, node
 
 
 def test_renaming_an_answer_keeps_where_it_leads(inspector, document):
@@ -300,7 +395,8 @@ def test_parameters_of_an_unknown_predicate_are_edited_as_json(inspector, docume
     field.setPlainText('{"key": [1, true]}')
     assert document.draft.tree.nodes["known"].predicate_parameters == {"key": [1, True]}
     field.setPlainText("[1]")
-    assert document.draft.tree.nodes["known"].predicate_parameters == {"key": [1, True]}
+    assert document.draft.tree.nodes["known"].predicate_parameters == {"key": "order"}
+    assert document.clean
 
 
 def test_a_node_can_be_made_the_start(inspector, document):
@@ -337,7 +433,7 @@ def test_problems_are_shown_at_the_field_and_go_when_it_is_right(inspector, docu
     document.edit("Edit", lambda draft: edits.set_field(draft, "ask", "task", ""))
     document.check_now()
     task = find(inspector, "field.task")
-    assert "task" in task.parent().note.text
+    assert task.parent().note.text == "Write what is asked."
     assert task.property("invalid") is True
     type_into(task, "Is it?")
     document.check_now()

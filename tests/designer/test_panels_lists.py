@@ -135,7 +135,7 @@ def test_it_teaches_while_there_is_nothing(qtbot, bench):
 
 
 @pytest.fixture
-def palette(qtbot, bench) -> PalettePanel:
+def palette(qtbot, bench, document) -> PalettePanel:
     made = PalettePanel(bench)
     qtbot.addWidget(made)
     made.resize(230, 500)

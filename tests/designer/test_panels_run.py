@@ -9,9 +9,10 @@ from PySide6.QtTest import QTest
 from designer import theme
 from designer.document import edits
 from designer.document.document import Document
+from designer.document.wording import ending
 from designer.panels.log import LogPanel, lines_of
 from designer.panels.meters import Meter, MetersPanel
-from designer.panels.run import RunPanel, ending
+from designer.panels.run import RunPanel
 from designer.panels.state import StatePanel, changed_lately
 from designer.running import RunState
 from designer.settings import Settings
@@ -71,7 +72,7 @@ def test_a_question_is_answered_with_a_number_key(qtbot, bench, document, drive)
     async def story():
         bench.running.start(document)
         await until(lambda: bench.running.state is RunState.ASKING)
-        assert panel.state.text() == "ask asks you:"
+        assert panel.state.text() == "Waiting for your answer at ask."
         assert panel.question.toPlainText() == "Is it fine?"
         assert [button.objectName() for button in panel.answers] == [
             "answer.yes",
@@ -202,7 +203,7 @@ def test_the_meters_count_and_say_which_limit_ended_the_run(qtbot, bench, docume
         bench.running.start(document)
         await until(lambda: bench.running.state is RunState.ASKING)
         assert panel.sentence.text() == (
-            "Paused: the clock is stopped. Room for 10 more LLM calls and 0 node visits."
+            "Waiting for your answer: the clock is stopped. Room for 10 more LLM calls and 0 node visits."
         )
         bench.running.answer("yes")
         await until(lambda: bench.running.state is RunState.ENDED)
@@ -287,7 +288,7 @@ def test_the_log_tells_a_run_line_by_line(qtbot, bench, document, drive):
             ("", "Started triage, version 1"),
             ("ask", "yes → supported"),
             ("supported", "Verdict supported"),
-            ("", "Ended with the verdict supported"),
+            ("", "Ended with the verdict supported."),
         ]
 
     drive(story)
