@@ -119,6 +119,9 @@ async def _session(path: Path | None) -> None:
     window.closed.connect(partial(closed.set_result, None))
     _report_to(window)
     window.show()
+    # Modules and the window stay: later collections need not look through them, and take less long.
+    gc.collect()
+    gc.freeze()
     await closed
     await tasks.cancel_all()
     window.deleteLater()

@@ -20,6 +20,12 @@ from designer.app import make_loop, put_away
 MUCH = 20_000
 
 
+def pytest_collection_finish() -> None:
+    """What stays for the whole session is not looked through again by every later collection."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home for this test alone: nothing it stores reaches the person's own folders."""
