@@ -278,8 +278,8 @@ QMenu::separator { height: 1px; background: $line; margin: 5px 6px; }
 
 QDockWidget { background: $panel; font-weight: 600; titlebar-close-icon: url("$icons/dock-close-$mode.svg");
     titlebar-normal-icon: url("$icons/dock-float-$mode.svg"); }
-QDockWidget::close-button, QDockWidget::float-button { border: none; border-radius: 5px; background: transparent;
-    icon-size: 16px; padding: 0; }
+QDockWidget::close-button, QDockWidget::float-button { border: none; border-radius: 5px; padding: 0;
+    background: transparent; icon-size: 16px; }
 QDockWidget::close-button:hover, QDockWidget::float-button:hover { background: $pressed; }
 QDockWidget::title { background: $panel; padding: 9px 11px 8px 11px; border-bottom: 1px solid $line; }
 QDockWidget > QWidget { background: $panel; }

@@ -1,6 +1,5 @@
 """What nodes, their kinds and their members are called wherever they are shown."""
 
-import os
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -98,6 +97,8 @@ def one_line(text: str | None, length: int = _LENGTH) -> str:
 
 def _tails(ids: Sequence[NodeId]) -> list[str]:
     """The ids without the words all of them begin with; whole where nothing would be left of one."""
-    stem = _STEM.match(os.path.commonprefix(ids))
+    first, last = min(ids), max(ids)
+    same = next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+    stem = _STEM.match(first[:same])
     tails = [node_id[stem.end() if stem else 0 :] for node_id in ids]
     return tails if all(tails) else list(ids)

@@ -163,9 +163,7 @@ _SENTENCES: Final[dict[str, str | _Telling]] = {
     "type-unsupported": "This kind of node is not known here.",
     "unreachable": "No way from the start leads here.",
     "verdict-missing": "Write the verdict.",
-    "verdict-repeated": lambda at: (
-        f"Several terminals give the verdict '{getattr(at.node, 'verdict', '')}'."
-    ),
+    "verdict-repeated": lambda at: f"Several terminals give the verdict '{getattr(at.node, 'verdict', '')}'.",
     "version-invalid": "The version must be 1 or more.",
 }
 """For each code of a problem the sentence, or what makes it."""

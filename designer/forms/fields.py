@@ -436,7 +436,7 @@ class Key(Combo):
         line.setProperty("mono", True)
         self.setEditable(True)
         self.setLineEdit(line)
-        OwnUndo(self)
+        OwnUndo(line, self)
         self.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         self.setProperty("mono", True)
         self.offer(keys)

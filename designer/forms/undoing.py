@@ -2,20 +2,19 @@
 
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit, QTextEdit, QWidget
+from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QTextEdit, QWidget
 
 
 class OwnUndo(QObject):
-    """Watches a text, or a combo box with a text in it; Qt's texts keep these keys even with nothing to undo.
+    """Watches a text, or the widget that has the focus for it; Qt keeps these keys even with nothing to undo.
 
     Redo goes back the same way: what was undone in the document is made again before what was in the text.
     """
 
-    def __init__(self, editor: QLineEdit | QPlainTextEdit | QTextEdit | QComboBox) -> None:
-        super().__init__(editor)
-        self._beyond = 0
-        self._editor: QWidget = editor
-        editor.installEventFilter(self)
+    def __init__(self, text: QLineEdit | QPlainTextEdit | QTextEdit, focused: QWidget | None = None) -> None:
+        super().__init__(text)
+        self._text, self._beyond = text, 0
+        (focused or text).installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.FocusIn:
@@ -45,17 +44,12 @@ class OwnUndo(QObject):
             event.setAccepted(mine)
             return True
         if event.type() == QEvent.Type.KeyPress and redoes:
-            self._text().redo()
+            self._text.redo()
             return True
         return False
 
-    def _text(self) -> QLineEdit | QPlainTextEdit | QTextEdit:
-        text = self._editor.lineEdit() if isinstance(self._editor, QComboBox) else self._editor
-        assert isinstance(text, QLineEdit | QPlainTextEdit | QTextEdit)
-        return text
-
     def _available(self) -> tuple[bool, bool]:
-        text = self._text()
+        text = self._text
         if text.isReadOnly():
             return False, False
         steps = text if isinstance(text, QLineEdit) else text.document()

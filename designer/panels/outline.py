@@ -254,7 +254,9 @@ class _Names(QStyledItemDelegate):
         ink = option.palette.color(QPalette.ColorRole.Text)
         for text, colour in ((title, ink), (rest, QColor(theme.tokens().secondary))):
             painter.setPen(colour)
-            painter.drawText(room, Qt.AlignmentFlag.AlignVCenter, metrics.elidedText(text, elide, room.width()))
+            painter.drawText(
+                room, Qt.AlignmentFlag.AlignVCenter, metrics.elidedText(text, elide, room.width())
+            )
             room.setLeft(room.left() + metrics.horizontalAdvance(text) + 8)
         painter.restore()
 

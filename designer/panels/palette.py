@@ -66,7 +66,9 @@ class PalettePanel(QWidget):
     def _follow(self, document: Document | None) -> None:
         self._list.setEnabled(document is not None)
         self.hint.setText(
-            "Click to add a node, or drag it to its place." if document else "Make or open a tree to add nodes."
+            "Click to add a node, or drag it to its place."
+            if document
+            else "Make or open a tree to add nodes."
         )
 
 

@@ -1,12 +1,11 @@
 """The problems panel: everything the checks say of the current tree; a click leads to the field."""
 
-from collections.abc import Mapping
 from typing import Final
 
 from designer.document.names import label_of, titles_of
 from designer.forms import Column, Current, Empty, Pages, Table
 from designer.workbench import Workbench
-from engine import NodeId, Problem, Tree
+from engine import Problem, Tree
 
 _RANK: Final = {"error": 0, "warning": 1, "info": 2}
 _ICONS: Final = {
@@ -22,7 +21,7 @@ class ProblemsPanel(Pages):
 
     def __init__(self, workbench: Workbench) -> None:
         self._tree: Tree | None = None
-        self._titles: Mapping[NodeId, str] = {}
+        self._titles = titles_of(Tree())
         columns = (
             Column[Problem]("Problem", lambda p: p.message, icon=lambda p: _ICONS[p.severity]),
             Column[Problem]("Node", self._node, width=170, tone=lambda _: "secondary"),
@@ -42,7 +41,7 @@ class ProblemsPanel(Pages):
         draft = self._current.draft
         tree = draft.tree if draft else Tree()
         if tree is not self._tree:
-            self._tree, self._titles = tree, titles_of(tree) if self._current.problems else {}
+            self._tree, self._titles = tree, titles_of(tree if self._current.problems else Tree())
             self.table.viewport().update()
 
     def _refresh(self) -> None:

@@ -1,8 +1,7 @@
 """The answers panel: where the answers of a run come from, the question it waits with, and how it ended."""
 
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QKeySequence, QResizeEvent
@@ -24,6 +23,9 @@ from designer.running import RunState
 from designer.tasks import launch
 from designer.workbench import Workbench
 from engine import UNKNOWN, ClassifyNode, NodeId, Tree
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 WIDTH: Final = 260
 """Pixels below which questions and answers would be cut off."""
@@ -48,49 +50,13 @@ class RunPanel(Pages):
         self._workbench, self._running = workbench, workbench.running
         self._folder: Path | None = None
         self._named: tuple[Tree | None, Mapping[NodeId, str]] = (None, {})
-        self.source = Combo(least=8)
-        self.source.setObjectName("field.case")
-        self.source.setAccessibleName("Where answers come from")
-        self.source.activated.connect(self._choose)
-        self.pinned = plain(role="label", wrap=True)
         self.state = plain(wrap=True)
         self.state.setObjectName("run.state")
-        self.trust = QPushButton("Trust this folder…")
-        self.trust.setObjectName("button.trust")
-        self.trust.setToolTip("Run the actions and predicates that stand in this folder as Python code")
-        self.trust.setAutoDefault(False)
-        self.trust.clicked.connect(lambda: launch(self._ask_trust()))
-        self.inputs = _Inputs(workbench)
-        self.question = Quote(most=None)
-        self.question.setObjectName("run.question")
-        self.question.setAccessibleName("Question")
-        self._buttons = _Buttons()
-        self._rest, rest = QScrollArea(), QWidget()
-        self._rest.setWidgetResizable(True)
-        self._rest.setFrameShape(QFrame.Shape.NoFrame)
-        self._rest.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._rest.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        column = QVBoxLayout(rest)
-        column.setContentsMargins(12, 0, 12, 12)
-        column.setSpacing(6)
-        column.addWidget(self.trust, 0, Qt.AlignmentFlag.AlignLeft)
-        column.addWidget(plain("Answers come from", role="label"))
-        column.addWidget(self.source)
-        column.addWidget(self.pinned)
-        column.addWidget(self.inputs)
-        column.addStretch(1)
-        self._rest.setWidget(rest)
-        self._asking = QWidget()
-        column = QVBoxLayout(self._asking)
-        column.setContentsMargins(12, 0, 12, 10)
-        column.setSpacing(8)
-        column.addWidget(self.question)
-        column.addWidget(self._buttons)
-        column.addStretch(1)
+        self.state.setContentsMargins(12, 0, 12, 0)
+        self._rest, self._asking = self._made_rest(), self._made_asking()
         layout = QVBoxLayout(page)
         layout.setContentsMargins(0, 10, 0, 0)
         layout.setSpacing(7)
-        self.state.setContentsMargins(12, 0, 12, 0)
         layout.addWidget(self.state)
         layout.addWidget(self._rest, 1)
         layout.addWidget(self._asking, 1)
@@ -104,6 +70,51 @@ class RunPanel(Pages):
         self._current.announce()
         self._list_cases()
         self._show_question()
+
+    def _made_rest(self) -> QWidget:
+        """What is there while no question waits."""
+        self.trust = QPushButton("Trust this folder…")
+        self.trust.setObjectName("button.trust")
+        self.trust.setToolTip("Run the actions and predicates that stand in this folder as Python code")
+        self.trust.setAutoDefault(False)
+        self.trust.clicked.connect(lambda: launch(self._ask_trust()))
+        self.source = Combo(least=8)
+        self.source.setObjectName("field.case")
+        self.source.setAccessibleName("Where answers come from")
+        self.source.activated.connect(self._choose)
+        self.pinned = plain(role="label", wrap=True)
+        self.inputs = _Inputs(self._workbench)
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(12, 0, 12, 12)
+        column.setSpacing(6)
+        column.addWidget(self.trust, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addWidget(plain("Answers come from", role="label"))
+        for widget in (self.source, self.pinned, self.inputs):
+            column.addWidget(widget)
+        column.addStretch(1)
+        area = QScrollArea()
+        area.setWidgetResizable(True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        area.setWidget(page)
+        return area
+
+    def _made_asking(self) -> QWidget:
+        """A question, which may be long and scrolls, and its answers, which stay in sight."""
+        self.question = Quote(most=None)
+        self.question.setObjectName("run.question")
+        self.question.setAccessibleName("Question")
+        self._buttons = _Buttons()
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(12, 0, 12, 10)
+        column.setSpacing(8)
+        column.addWidget(self.question)
+        column.addWidget(self._buttons)
+        column.addStretch(1)
+        return page
 
     @property
     def answers(self) -> list[QPushButton]:
@@ -233,9 +244,8 @@ class _Inputs(QWidget):
         if anew and document is not None:
             defaults = self._workbench.default_parameters(document)
             for name, field in self.fields.items():
-                editor = field.editor
-                assert isinstance(editor, Text)
-                editor.setPlaceholderText(one_line(defaults.get(name)) or "Nothing is given yet")
+                if isinstance(field.editor, Text):
+                    field.editor.setPlaceholderText(one_line(defaults.get(name)) or "Nothing is given yet")
                 field.set_value(self._workbench.parameters.get(name, ""), anew=True)
 
     def _field(self, name: str) -> Field:
@@ -276,7 +286,7 @@ class _Buttons(QScrollArea):
         """Add one at the end."""
         self.buttons.append(button)
         self._rows.addWidget(button)
-        self.updateGeometry()
+        self._fit()
 
     def sizeHint(self) -> QSize:
         return QSize(200, self._height(self.buttons))
@@ -286,6 +296,10 @@ class _Buttons(QScrollArea):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        # A page in a scroll area is not asked how high it must be for its width.
         self._page.setMinimumHeight(self._height(self.buttons))
         self.updateGeometry()
 
@@ -313,7 +327,7 @@ class _Answer(QPushButton):
             badge.setAlignment(Qt.AlignmentFlag.AlignCenter)
             badge.setFixedSize(20, 18)
             self._row.addWidget(badge)
-        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
 

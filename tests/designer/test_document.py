@@ -426,3 +426,22 @@ def test_two_editors_in_turns_never_overwrite_each_other_silently(qapp, tmp_path
         editor.save()
         assert previous_path(path).read_bytes() == there
         known[editor] = path.read_bytes()
+
+
+def test_what_is_written_back_by_hand_is_clean_though_it_took_steps(stored):
+    changes = heard(stored.saved_changed)
+    task = stored.draft.tree.nodes["ask"].task
+    retask(stored, "Really?", "one visit")
+    assert not stored.clean
+    retask(stored, task, "another visit")
+    assert (stored.clean, stored.undo_stack.count(), len(changes)) == (True, 2, 2)
+    stored.undo()
+    assert not stored.clean
+    stored.redo()
+    stored.mark_unsaved()
+    assert not stored.clean
+
+
+def test_problems_are_told_in_plain_words(document):
+    document.edit("Disconnect", lambda draft: edits.disconnect(draft, "ask", "no"))
+    assert "Nothing follows 'no' yet." in [problem.message for problem in document.check_now()]

@@ -5,12 +5,20 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QAction, QFocusEvent, QKeyEvent, QKeySequence, QWheelEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QComboBox,
+    QLineEdit,
+    QPlainTextEdit,
+    QStyleOptionComboBox,
+    QWidget,
+)
 
 from designer.document.names import titles_of
-from designer.forms import Column, Empty, Form, Pages, Table, plain
+from designer.forms import Column, Combo, Empty, Form, Listing, Pages, Table, plain
 from engine import DEFAULT_LIMITS, AnyNode, Budget, ClassifyNode, Problem, TerminalNode, TimeSpan, Tree
 
 
@@ -312,3 +320,128 @@ def test_pages_show_the_empty_state_until_there_is_something(qtbot):
     pages.show_content(["x"])
     assert content.isVisibleTo(pages)
     assert not pages.empty.isVisibleTo(pages)
+
+
+def wheel(widget):
+    at = widget.rect().center()
+    event = QWheelEvent(
+        QPointF(at),
+        QPointF(widget.mapToGlobal(at)),
+        QPoint(),
+        QPoint(0, -120),
+        Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.NoModifier,
+        Qt.ScrollPhase.NoScrollPhase,
+        False,
+    )
+    QApplication.sendEvent(widget, event)
+    return event.isAccepted()
+
+
+def test_the_wheel_neither_changes_nor_focuses_a_choice(form, said):
+    choice = editor(form, "mode")
+    assert not wheel(choice)
+    choice.setFocus()
+    assert not wheel(choice)
+    assert said.changes == []
+    assert [e for e in form.findChildren(QWidget) if e.focusPolicy() is Qt.FocusPolicy.WheelFocus] == []
+
+
+@pytest.mark.qt_log_ignore("This plugin does not support (raise|grabbing)", extend=True)
+def test_the_list_of_a_choice_is_as_wide_as_its_entries_and_not_as_high(qtbot):
+    combo = Combo("Answers: ", least=4)
+    qtbot.addWidget(combo)
+    combo.addItems(["ask me", *(f"a rather long name of the case number {i}" for i in range(72))])
+    combo.resize(80, 28)
+    combo.show()
+    combo.showPopup()
+    QApplication.processEvents()
+    view = combo.view()
+    assert view.viewport().width() >= view.sizeHintForColumn(0)
+    shown = view.viewport().height() // view.sizeHintForRow(0)
+    assert 10 <= shown <= 15
+    combo.hidePopup()
+
+
+def test_a_caption_stands_before_the_chosen_entry_only(qtbot):
+    combo = Combo("Answers: ")
+    qtbot.addWidget(combo)
+    combo.addItem("ask me")
+    option = QStyleOptionComboBox()
+    combo.initStyleOption(option)
+    assert (option.currentText, combo.itemText(0)) == ("Answers: ask me", "ask me")
+
+
+@pytest.fixture
+def heard(form) -> list[str]:
+    """Which of undo and redo reached the window."""
+    made: list[str] = []
+    for name, keys in (("undo", ["Ctrl+Z"]), ("redo", ["Ctrl+Shift+Z", "Ctrl+Y"])):
+        action = QAction(form)
+        action.setShortcuts([QKeySequence(key) for key in keys])
+        action.triggered.connect(lambda _=False, name=name: made.append(name))
+        form.addAction(action)
+    return made
+
+
+CTRL = Qt.KeyboardModifier.ControlModifier
+
+
+@pytest.mark.parametrize("member", ["name", "description"])
+def test_when_a_text_has_nothing_more_to_undo_the_key_reaches_the_document(form, heard, member):
+    field = editor(form, member)
+    field.setFocus()
+    QTest.keyClicks(field, "a")
+    QTest.keyClick(field, Qt.Key.Key_Z, CTRL)
+    assert heard == []
+    QTest.keyClick(field, Qt.Key.Key_Z, CTRL)
+    assert heard == ["undo"]
+    QTest.keyClick(field, Qt.Key.Key_Z, CTRL | Qt.KeyboardModifier.ShiftModifier)
+    assert heard == ["undo", "redo"]
+    QTest.keyClick(field, Qt.Key.Key_Y, CTRL)
+    assert form.fields[member].editor.value() == "a"
+    assert heard == ["undo", "redo"]
+    QTest.keyClick(field, Qt.Key.Key_Y, CTRL)
+    assert heard == ["undo", "redo", "redo"]
+
+
+def test_a_choice_that_can_be_typed_undoes_its_own_text_first(qtbot, said):
+    made = Form(Sample, said, keys={"name": ["load"]})
+    qtbot.addWidget(made)
+    made.set_values(Sample())
+    made.show()
+    key = editor(made, "name")
+    key.setFocus()
+    QTest.keyClicks(key, "a")
+    QTest.keyClick(key, Qt.Key.Key_Z, CTRL)
+    assert key.currentText() == ""
+    asked = QKeyEvent(QEvent.Type.ShortcutOverride, Qt.Key.Key_Z, CTRL)
+    QApplication.sendEvent(key, asked)
+    assert not asked.isAccepted()
+
+
+def test_a_text_that_is_only_read_leaves_undo_to_the_document(form, heard, qtbot):
+    listing = Listing("text")
+    form.rows.addWidget(listing)
+    listing.show()
+    listing.setFocus()
+    QTest.keyClick(listing, Qt.Key.Key_Z, CTRL)
+    assert heard == ["undo"]
+
+
+def test_a_menu_that_opens_does_not_end_a_visit(form, said):
+    field = editor(form, "name")
+    field.setFocus()
+    QTest.keyClicks(field, "a")
+    for kind in (QEvent.Type.FocusOut, QEvent.Type.FocusIn):
+        QApplication.sendEvent(field, QFocusEvent(kind, Qt.FocusReason.PopupFocusReason))
+    QTest.keyClicks(field, "b")
+    assert len({merge for _, _, merge in said.changes}) == 1
+
+
+def test_what_is_refused_half_way_is_taken_back_to_what_the_visit_began_with(form, said):
+    form.set_values(Sample(max_calls=3))
+    visit(form, "maxCalls", "12x")
+    assert said.values == [("maxCalls", 1), ("maxCalls", 12), ("maxCalls", 3)]
+    assert len({merge for _, _, merge in said.changes}) == 1
+    assert editor(form, "maxCalls").text() == "12x"

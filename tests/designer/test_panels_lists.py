@@ -86,6 +86,25 @@ def test_a_selection_is_the_same_in_outline_and_document(outline, document):
     assert document.selection == {"good"}
 
 
+def test_a_line_that_is_chosen_is_brought_into_view(outline, bench, qtbot):
+    heard: list[str] = []
+    bench.reveal_requested.connect(heard.append)
+    outline.view.setCurrentIndex(index_of(outline, "ask"))
+    QTest.keyClick(outline.view, Qt.Key.Key_Down)
+    assert heard == ["ask", "good"]
+    outline.view.clicked.emit(index_of(outline, "supported"))
+    assert heard == ["ask", "good", "good"]
+
+
+def test_lines_of_the_same_title_are_told_apart_and_drawn(outline, document):
+    for node in ("good", "bad"):
+        document.edit("Edit", lambda draft, node=node: edits.set_field(draft, node, "verdict", "done"))
+    assert lines(outline) == ["load", "  ask  ↗", "    done · good  ↗", "    known", "  done · bad  ↗"]
+    assert outline.minimumWidth() == 200
+    outline.resize(200, 300)
+    assert not outline.grab().isNull()
+
+
 def test_several_lines_can_be_selected(outline, document):
     outline.view.selectAll()
     assert document.selection == document.draft.tree.nodes.keys()
@@ -162,6 +181,13 @@ def test_a_click_or_enter_asks_for_one_node(palette, qtbot):
     assert heard == ["classify", "condition"]
 
 
+def test_without_a_tree_there_is_nothing_to_add_a_node_to(palette, bench, document):
+    kinds = palette.findChild(QListWidget)
+    assert (kinds.isEnabled(), palette.hint.text()) == (True, "Click to add a node, or drag it to its place.")
+    bench.remove(document)
+    assert (kinds.isEnabled(), palette.hint.text()) == (False, "Make or open a tree to add nodes.")
+
+
 def test_a_dragged_kind_travels_under_our_own_type(palette):
     kinds = palette.findChild(QListWidget)
     data = kinds.mimeData([kinds.item(0)])
@@ -215,3 +241,20 @@ def test_no_problems_means_ready(problems, bench, document):
     assert problems.windowTitle() == "Problems"
     assert problems.currentWidget() is problems.empty
     assert problems.empty.text == "Nothing wrong Ready to run or export."
+
+
+def test_names_in_the_list_follow_edits(problems, document):
+    shown = [problems.table.model().index(row, 1).data() for row in range(len(problems.table.rows))]
+    assert "load" in shown
+    found = document.problems
+    document.edit("Edit", lambda draft: edits.set_field(draft, "load", "name", "Fetch"))
+    assert document.check_now() == found
+    assert "Fetch" in [problems.table.model().index(row, 1).data() for row in range(len(found))]
+
+
+def test_an_empty_tree_is_no_failure(qtbot, bench):
+    bench.add(Document(empty()))
+    panel = ProblemsPanel(bench)
+    qtbot.addWidget(panel)
+    assert (panel.windowTitle(), panel.currentWidget()) == ("Problems", panel.empty)
+    assert panel.empty.text.startswith("No nodes yet")

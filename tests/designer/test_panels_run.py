@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QDialog, QPushButton, QWidget
 
 from designer import theme
 from designer.document import edits
@@ -297,3 +298,129 @@ def test_the_log_tells_a_run_line_by_line(qtbot, bench, document, drive):
 def test_the_log_tells_how_an_action_went():
     (line,) = lines_of([acted()])
     assert (line.node, line.text, line.tone) == ("load", "load: done", None)
+
+
+def test_a_run_that_was_stopped_is_told_the_same_everywhere(qtbot, bench, document, drive):
+    panel, log = shown(qtbot, RunPanel(bench)), shown(qtbot, LogPanel(bench))
+
+    async def story():
+        bench.running.start(document)
+        await until(lambda: bench.running.state is RunState.ASKING)
+        bench.running.cancel()
+        await until(lambda: bench.running.state is RunState.ENDED)
+        assert panel.state.text() == log.table.rows[-1].text == "Stopped before a verdict, as you asked."
+
+    drive(story)
+
+
+@pytest.mark.parametrize("height", [360, 700])
+def test_five_answers_are_in_sight_and_a_long_question_scrolls(qtbot, bench, document, drive, height):
+    panel = shown(qtbot, RunPanel(bench))
+    answers = ["a", "b", "c", "d", "e"]
+    document.edit("Edit", lambda draft: edits.set_answers(draft, "ask", answers))
+    document.edit("Edit", lambda draft: edits.set_field(draft, "ask", "task", "Words and more words. " * 200))
+    for answer in answers:
+        document.edit("Connect", lambda draft, a=answer: edits.connect(draft, "ask", a, "good"))
+    document.edit("Connect", lambda draft: edits.connect(draft, "ask", "e", "bad"))
+    panel.resize(260, height)
+
+    async def story():
+        bench.running.start(document)
+        await until(lambda: bench.running.state is RunState.ASKING)
+        await until(lambda: panel.answers and panel.answers[-1].isVisible())
+        for button in panel.answers:
+            assert button.visibleRegion().boundingRect().height() == button.height() >= 28
+        assert panel.question.verticalScrollBar().maximum() > 0
+        assert not panel.question.horizontalScrollBar().isVisible()
+        assert panel.minimumSizeHint().height() <= 360
+
+    drive(story)
+
+
+def test_a_long_answer_is_shown_in_full(qtbot, bench, document, drive):
+    panel = shown(qtbot, RunPanel(bench))
+    document.edit("Edit", lambda draft: edits.set_answers(draft, "ask", ["many words " * 20, "no"]))
+
+    async def story():
+        bench.running.start(document)
+        await until(lambda: bench.running.state is RunState.ASKING)
+        await until(lambda: panel.answers[0].height() > 3 * panel.answers[1].height())
+
+    drive(story)
+
+
+def test_the_texts_of_a_tree_get_their_inputs(qtbot, bench, document, drive):
+    panel = shown(qtbot, RunPanel(bench))
+    assert panel.inputs.isHidden()
+    document.edit("Edit", lambda draft: edits.set_field(draft, "ask", "task", "Is {{order}} fine?"))
+    field = panel.findChild(QWidget, "field.input.order")
+    assert field.placeholderText() == "Nothing is given yet"
+    field.setPlainText("number 5")
+    other = Document(triage())
+    bench.add(other)
+    assert bench.parameters == {}
+    bench.show_document(document)
+    assert bench.parameters == {"order": "number 5"}
+    assert panel.findChild(QWidget, "field.input.order").toPlainText() == "number 5"
+
+    async def story():
+        bench.running.start(document)
+        await until(lambda: bench.running.state is RunState.ASKING)
+        assert bench.running.question.text == "Is number 5 fine?"
+
+    drive(story)
+
+
+def test_what_a_case_gives_goes_before_and_is_not_asked_for(qtbot, bench, document, drive):
+    panel = shown(qtbot, RunPanel(bench))
+    document.edit("Edit", lambda draft: edits.set_field(draft, "ask", "task", "Is {{order}} fine?"))
+    bench.set_parameter("order", "mine")
+    bench.running.choose_case(Case(id="c", params={"order": "its own"}))
+    assert panel.inputs.isHidden()
+
+    async def story():
+        bench.running.start(document)
+        await until(lambda: bench.running.state is RunState.ASKING)
+        assert bench.running.question.text == "Is its own fine?"
+
+    drive(story)
+
+
+def test_a_folder_can_be_trusted_where_its_code_is_missing(qtbot, bench, tmp_path, drive):
+    (tmp_path / "treewright.json").write_text('{"format": 1, "catalog": ["own.py"]}')
+    (tmp_path / "own.py").write_text("from engine import Catalog\n\n\ndef catalog():\n    return Catalog()\n")
+    path = tmp_path / "tree.json"
+    Document(triage()).save(path)
+    panel = shown(qtbot, RunPanel(bench))
+    assert not panel.trust.isVisible()
+    bench.add(Document.open(path))
+    assert panel.trust.isVisible()
+
+    async def story():
+        panel.trust.click()
+        await until(lambda: panel.findChildren(QDialog))
+        (dialog,) = panel.findChildren(QDialog)
+        dialog.findChild(QPushButton, "button.trust").click()
+        await until(lambda: not panel.trust.isVisible())
+        assert bench.settings.trusted_folders == (tmp_path,)
+
+    drive(story)
+
+
+def test_names_of_meters_give_way_to_their_numbers(qtbot):
+    meter = shown(qtbot, Meter("elapsed", "Elapsed", " s"))
+    meter.show_reading(0.04, 1800)
+    meter.resize(120, 34)
+    assert not meter.grab().isNull()
+
+
+@pytest.mark.parametrize("kind", [MetersPanel, RunPanel])
+def test_with_no_tree_open_the_panels_say_so(qtbot, bench, kind):
+    panel = shown(qtbot, kind(bench))
+    assert panel.currentWidget() is panel.empty
+    assert panel.empty.text.startswith("No tree is open")
+
+
+@pytest.mark.parametrize("kind", [MetersPanel, RunPanel, StatePanel])
+def test_panels_at_the_right_are_not_made_too_narrow(qtbot, bench, kind):
+    assert shown(qtbot, kind(bench)).minimumWidth() == 260

@@ -339,3 +339,31 @@ def test_ten_thousand_records_are_listed(qtbot, bench, drive):
         panel.grab()
 
     drive(story)
+
+
+def test_who_knows_no_probabilities_gave_one_answer_and_no_shares(qtbot, bench):
+    place = replace(record().tree, probability_source="onehot")
+    person = record(answers=(ChoiceAnswer("automatable", 1, 1.0, (0.0, 1.0)),), tree=place)
+    assert bars_of(RecordedDecision(person, ())) == (Bar("yes", None, given=True),)
+    panel = RecordsPanel(bench)
+    qtbot.addWidget(panel)
+    panel.detail.show_decision(RecordedDecision(person, (confirmed("no"),)))
+    assert panel.detail.bars.accessibleName() == "no, confirmed; yes, given"
+    assert not panel.detail.bars.grab().isNull()
+
+
+def test_headings_and_lists_of_a_transcript_have_air_around_them(qtbot):
+    view = MarkdownView()
+    qtbot.addWidget(view)
+    view.show_text("# One\n\nText\n\n- a\n- b\n\nText\n\n## Two\n")
+    blocks, block = [], view.document().begin()
+    while block.isValid():
+        look = block.blockFormat()
+        blocks.append((block.text(), look.topMargin() > 0, look.bottomMargin() > 0))
+        block = block.next()
+    assert [b for b in blocks if b[0] != "Text"] == [
+        ("One", False, True),
+        ("a", True, False),
+        ("b", False, True),
+        ("Two", True, True),
+    ]

@@ -5,7 +5,6 @@ from typing import Final
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QTabWidget
 
-from designer.document.document import Document
 from designer.forms import Current
 from designer.panels.inspector.json_tab import JsonTab
 from designer.panels.inspector.node_tab import NodeTab
@@ -13,7 +12,7 @@ from designer.panels.inspector.tree_tab import TreeTab
 from designer.workbench import Workbench
 from engine import NodeId
 
-WIDTH: Final = 260
+WIDTH: Final = 280
 """Pixels below which fields would be cut off."""
 
 
@@ -36,7 +35,7 @@ class Inspector(QTabWidget):
         self.addTab(self.tree, "Tree")
         self.addTab(self.json, "JSON")
         self.setMinimumWidth(WIDTH)
-        self._document: Document | None = None
+        self._document: object = None
         self._current.selected.connect(self._follow)
         self._current.announce()
 

@@ -187,7 +187,6 @@ class Branches(QWidget):
         if document is not None:
             document.edit(label, lambda draft: edits.set_answers(draft, node, answers), merge)
 
-
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self.add_button and event.type() == QEvent.Type.FocusOut:
             self.leave()
