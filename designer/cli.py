@@ -218,7 +218,7 @@ def _picture(
     opened = open_tree(file, card_size)
     if isinstance(opened, Unreadable):
         fail(f"{file}: {opened.problems[0].message}")
-    overlay = None if events is None else moment(trail_of(events), None, paused=False)
+    overlay = None if events is None else moment(trail_of(events), None)
     sized = {} if scale is None else {"scale": scale}
     return FORMS[form](opened.draft, overlay, tokens=DARK if dark else LIGHT, **sized)
 

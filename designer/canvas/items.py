@@ -25,7 +25,7 @@ from designer.canvas.geometry import (
     input_port,
     row_middle,
 )
-from designer.canvas.overlay import worst
+from designer.canvas.overlay import Standing, worst
 from designer.canvas.style import Style
 from designer.document.design import Direction
 from designer.document.names import kind_name, one_line
@@ -42,7 +42,6 @@ from engine import (
     TerminalNode,
 )
 
-RunState: TypeAlias = Literal["", "running", "paused"]
 Hint: TypeAlias = Literal["", "target", "refused"]
 
 _MARGIN: Final = 14.0  # halo, selection ring, badge and ports reach this far out of a card
@@ -59,7 +58,7 @@ class Marks:
     selected: bool = False
     start: bool = False
     pinned: bool = False
-    state: RunState = ""
+    state: Standing | Literal[""] = ""
     visits: int = 0
     taken: frozenset[str] = frozenset()
     targets: Mapping[str, str] = field(default_factory=dict)

@@ -2,12 +2,15 @@
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, Literal, TypeAlias, TypeVar
 
 from engine import NodeId, Problem, Severity, Trail
 
 EdgeKey: TypeAlias = tuple[NodeId, str]
 """A branch: the node it leaves and its label."""
+
+Standing: TypeAlias = Literal["running", "paused", "asks you"]
+"""How a run stands at its current node."""
 
 _SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "info")
 
@@ -19,7 +22,7 @@ class Overlay:
     """One moment of a run, and what the checks say; the default is a tree at rest without problems."""
 
     current: NodeId | None = None
-    paused: bool = False
+    standing: Standing = "running"
     visits: Mapping[NodeId, int] = field(default_factory=dict)
     taken: frozenset[EdgeKey] = frozenset()
     last_taken: EdgeKey | None = None
@@ -35,13 +38,13 @@ class Overlay:
         return replace(self, problems=by_node)
 
 
-def moment(trail: Trail, at: NodeId | None, *, paused: bool) -> Overlay:
-    """What a run has shown so far; ``at`` is the node it stands at."""
+def moment(trail: Trail, at: NodeId | None, standing: Standing = "running") -> Overlay:
+    """What a run has shown so far; ``at`` is the node it stands at, and ``standing`` how."""
     last = trail.path[-1] if trail.path else None
     nodes = trail.tree.nodes if trail.tree else {}
     return Overlay(
         current=at,
-        paused=paused,
+        standing=standing,
         visits=trail.visits(),
         taken=trail.taken(),
         last_taken=(last.node, last.branch) if last is not None and last.branch is not None else None,
@@ -65,7 +68,7 @@ def changed_nodes(before: Overlay, after: Overlay) -> set[NodeId]:
     if before is after:
         return set()
     nodes = {source for source, _ in changed_edges(before, after)}
-    if (before.current, before.paused) != (after.current, after.paused):
+    if (before.current, before.standing) != (after.current, after.standing):
         nodes |= {node for node in (before.current, after.current) if node is not None}
     return (
         nodes

@@ -158,7 +158,7 @@ class Scene(QGraphicsScene):
             selected=node_id in self.selection,
             pinned=node_id in self._pinned,
             start=node_id == self.draft.tree.start_node_id,
-            state="" if not current else "paused" if overlay.paused else "running",
+            state=overlay.standing if current else "",
             visits=overlay.visits.get(node_id, 0),
             taken=frozenset(branch for branch in card.rows if (node_id, branch) in overlay.taken),
             targets={branch: self._chart.name(target) for branch, target in targets.items()},

@@ -229,7 +229,7 @@ def test_looking_around_and_working(goals: Goals, size: int):
             taken = [(i, b) for i in seen for b in list(draft.tree.nodes[i].targets)[:1]]
             visits = dict.fromkeys(seen, 1)
             last = taken[-1] if taken else None
-            view.show_draft(draft, Overlay(seen[-1], False, visits, frozenset(taken), last), NONE)
+            view.show_draft(draft, Overlay(seen[-1], "running", visits, frozenset(taken), last), NONE)
 
         steps = frames(view, step, len(path))
         note = f"median {percentile(steps, 0.5):.1f}, longest {max(steps):.1f} ms"

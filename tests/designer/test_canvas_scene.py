@@ -108,7 +108,7 @@ def test_run_marks_can_be_read_from_the_items(scene: Scene):
         triage(),
         Overlay(
             current="known",
-            paused=True,
+            standing="paused",
             visits={"load": 1, "ask": 2},
             taken=frozenset(steps),
             last_taken=steps[1],
@@ -274,4 +274,4 @@ def test_another_theme_repaints_every_item(scene: Scene, qapp: QApplication):
 
 
 def test_a_run_that_has_not_begun_marks_nothing():
-    assert moment(Trail(), None, paused=False) == Overlay()
+    assert moment(Trail(), None) == Overlay()
