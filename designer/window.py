@@ -37,7 +37,7 @@ from designer import dialogs, resource, theme
 from designer.actions import Commands, command
 from designer.arranging import Arranging
 from designer.canvas.geometry import card_size
-from designer.canvas.overlay import Overlay, moment
+from designer.canvas.overlay import Overlay, Standing, moment
 from designer.canvas.picture import FORMS
 from designer.canvas.view import CanvasView
 from designer.document import alignment, files, rules
@@ -97,6 +97,7 @@ _MENUS: Final[Mapping[str, Sequence[_Entry]]] = {
 }  # fmt: skip
 """What can be done with what was clicked; a pair is a menu of its own."""
 
+_STANDING: Final[Mapping[RunState, Standing]] = {RunState.PAUSED: "paused", RunState.ASKING: "asks you"}
 _SIDES: Final[Mapping[str, Qt.DockWidgetArea]] = {
     "left": Qt.DockWidgetArea.LeftDockWidgetArea,
     "right": Qt.DockWidgetArea.RightDockWidgetArea,
@@ -931,8 +932,7 @@ class MainWindow(QMainWindow):
         running = self.workbench.running
         trail = running.trail if running.document is document else Trail()
         at = running.stop.node if running.stop and running.document is document else trail.current
-        paused = running.state in (RunState.PAUSED, RunState.ASKING)
-        return moment(trail, at, paused=paused).with_problems(document.problems)
+        return moment(trail, at, _STANDING.get(running.state, "running")).with_problems(document.problems)
 
     def _show_trail(self, trail: Trail) -> None:
         document = self.workbench.current

@@ -1,6 +1,8 @@
 """The window itself: opening what cannot be opened, closing, running what comes along, and its commands."""
 
 import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QComboBox, QWidget
 
 from designer import dialogs, resource
 from designer.actions import table
@@ -259,5 +261,35 @@ def test_undo_and_redo_go_through_the_window(travel):
             pass
         assert person.document.draft == before
         assert person.document.clean
+
+    travel(journey, SSVC)
+
+
+def test_the_wheel_takes_no_focus_anywhere(travel):
+    async def journey(person: Driver) -> None:
+        for node in person.document.draft.tree.nodes:
+            await person.select(node)
+            wheeled = [
+                (type(part).__name__, part.objectName())
+                for part in person.window.findChildren(QWidget)
+                if part.focusPolicy() is Qt.FocusPolicy.WheelFocus
+            ]
+            assert wheeled == []
+
+    travel(journey, EVIDENCE)
+
+
+def test_a_run_names_its_steps_as_every_list_does(travel, monkeypatch):
+    async def journey(person: Driver) -> None:
+        steps: list[list[tuple[str, bool]]] = []
+        monkeypatch.setattr(person.window.canvas, "set_breadcrumb", steps.append)
+        person.window.run_command("run.start")
+        await until(lambda: person.running.state is RunState.ASKING)
+        person.running.answer("active")
+        await until(lambda: len(steps[-1]) > 2 and person.running.state is RunState.ASKING)
+        assert steps[-1] == [("Exploitation", False), ("active", True), ("System exposure · active", False)]
+        answers = person.seen(QComboBox, "answers")
+        assert [answers.itemText(i) for i in range(2)] == ["ask me", "row-0"]
+        person.running.cancel()
 
     travel(journey, SSVC)
