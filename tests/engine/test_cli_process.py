@@ -36,14 +36,19 @@ class Terminal:
 
     def __init__(self, *args: str, env: Mapping[str, str] | None = None) -> None:
         self._near, far = pty.openpty()
-        self._process = subprocess.Popen(
-            [*ENGINE, *args],
-            cwd=ROOT,
-            stdin=far,
-            stderr=far,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "TERM": "xterm", **(env or {})},
-        )
+        # Who runs the tests in the background may have told them to ignore this signal; a terminal does not.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            self._process = subprocess.Popen(
+                [*ENGINE, *args],
+                cwd=ROOT,
+                stdin=far,
+                stderr=far,
+                stdout=subprocess.PIPE,
+                env={**os.environ, "TERM": "xterm", **(env or {})},
+            )
+        finally:
+            signal.signal(signal.SIGINT, before)
         os.close(far)
         self.seen = ""
 
