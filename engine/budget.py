@@ -65,6 +65,11 @@ class Limits:
             on_exceeded=budget.on_exceeded or self.on_exceeded,
         )
 
+    @property
+    def are_possible(self) -> bool:
+        """Whether all of them are above zero; only the LLM calls may be none."""
+        return self.node_visits > 0 and self.llm_calls >= 0 and self.elapsed > 0 and self.context_tokens > 0
+
 
 DEFAULT_LIMITS: Final = Limits()
 """The limits where neither the tree nor the session says otherwise."""
@@ -99,6 +104,7 @@ class BudgetStop(Exception):
         self.limit = limit
 
 
+IMPOSSIBLE: Final = "Decision tree budget values must be positive, except that maxLlmCalls may be zero."
 EXHAUSTED: Final = "Decision resource budget exhausted."
 VISITS_EXCEEDED: Final = "Maximum decision node visits exceeded."
 CALLS_EXCEEDED: Final = "Maximum decision LLM calls exceeded."

@@ -217,6 +217,9 @@ class Catalog:
         entries = [getattr(value, _MARK) for value in vars(_module(path)).values() if hasattr(value, _MARK)]
         actions = [entry for entry in entries if isinstance(entry, FunctionAction)]
         predicates = [entry for entry in entries if isinstance(entry, FunctionPredicate)]
+        for made in actions:
+            if not inspect.iscoroutinefunction(made.function):
+                raise CatalogError(f"{path}: the action '{made.key}' must be an 'async def'.")
         for entry in predicates:
             try:
                 _ = entry.parameter_model
@@ -249,6 +252,6 @@ def _module(path: Path) -> ModuleType:
             spec.loader.exec_module(module)
         finally:
             sys.dont_write_bytecode = before
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise CatalogError(f"{path}: loading it failed with {type(error).__name__}.") from error
     return module

@@ -11,7 +11,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from enum import StrEnum
@@ -67,6 +67,7 @@ from engine import (
 )
 from engine.deciders.parser import matching
 from engine.evaluate import Case, CaseLine, find_cases, inputs_of, read_lines, run_case
+from engine.jsontext import MAX_BYTES
 from engine.llm.keys import key_from
 from engine.llm.openai import Structured
 from engine.project import FILE_NAME
@@ -213,7 +214,8 @@ def fail(message: str, code: int = FAULTY) -> NoReturn:
 
 def _emit(document: Json) -> None:
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2)
-    typer.echo(f"{text}\n".encode(), nl=False)
+    # A file's name need not be text.
+    typer.echo(f"{text}\n".encode(errors="backslashreplace"), nl=False)
 
 
 # -- opening -------------------------------------------------------------------------------------------
@@ -239,7 +241,9 @@ def open_tree(file: Path, *, trust: bool) -> Opened:
     """Read and check a tree file; the project's own Python files are run only with ``trust``."""
     project, catalog, found = _project(file.parent, trust=trust)
     try:
-        reading = read_tree(file.read_bytes())
+        with file.open("rb") as stream:
+            # One byte more than is accepted is enough to refuse; what follows may have no end.
+            reading = read_tree(stream.read(MAX_BYTES + 1))
     except OSError as error:
         message = f"The file cannot be read: {error.strerror or type(error).__name__}."
         found.append(Finding(file, Problem("file-unreadable", "error", message, line=1, column=1)))
@@ -256,7 +260,8 @@ def _project(folder: Path, *, trust: bool) -> tuple[Project, Catalog, list[Findi
     file, project = folder / FILE_NAME, Project()
     try:
         project = load_project(folder)
-        catalog = catalog_of(project, folder, trusted=trust)
+        with redirect_stdout(sys.stderr):  # what a project's own code prints is no part of the output
+            catalog = catalog_of(project, folder, trusted=trust)
     except (ProjectError, CatalogError) as error:
         return project, standard_catalog(), [Finding(file, _project_problem(error, file))]
     return project, catalog, [Finding(file, problem) for problem in project.problems]
@@ -477,7 +482,9 @@ def _tested(opened: Opened) -> tuple[int, list[Mapping[str, Json]]]:
     async def entries() -> list[Mapping[str, Json]]:
         return [await entry(line) for line in lines]
 
-    return max((finding.code for finding in findings), default=OK), asyncio.run(entries())
+    with redirect_stdout(sys.stderr):
+        reports = asyncio.run(entries())
+    return max((finding.code for finding in findings), default=OK), reports
 
 
 def no_cases(tree_file: Path, error: OSError, named: Path | None = None) -> Finding:
@@ -644,7 +651,8 @@ def run(  # noqa: PLR0913, PLR0917 - an option each
     )
     steps = Steps()
     started = session.start(tree, start, observers=[] if as_json else [steps])
-    result = asyncio.run(drive(started, steps, client))
+    with redirect_stdout(sys.stderr):
+        result = asyncio.run(drive(started, steps, client))
     written = 0
     if store is not None:
         store.close()
@@ -667,12 +675,13 @@ class Steps:
 
     def __init__(self) -> None:
         self.failure: OSError | None = None
+        self._out = sys.stdout
 
     def __call__(self, event: Event) -> None:
         """Print a visit that is over; once that failed, nothing more."""
         if isinstance(event, NodeVisited) and self.failure is None:
             try:
-                typer.echo(one_line(f"{event.visit.node}: {event.visit.outcome}"))
+                typer.echo(one_line(f"{event.visit.node}: {event.visit.outcome}"), file=self._out)
             except OSError as error:
                 self.failure = error
 
@@ -974,8 +983,9 @@ async def _typed_line() -> str:
         typed = await line
     finally:
         loop.remove_reader(sys.stdin)
-    if not typed:
-        raise asyncio.CancelledError
+    if not typed and (task := asyncio.current_task()):
+        task.cancel()
+        await asyncio.sleep(0)  # the cancellation is felt here
     return typed.strip()
 
 

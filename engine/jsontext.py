@@ -31,8 +31,9 @@ def parse(data: bytes) -> Json:
     """
     text = text_of(data)
     escapes = b"\\" in data
-    # With escaped backslashes gone, each backslash left starts an escape.
-    plain = data.replace(b"\\\\", b"") if escapes else data
+    # With escaped backslashes out of the way, each backslash left starts an escape. Something stays in their
+    # place: two halves of a pair with one between them are no pair.
+    plain = data.replace(b"\\\\", b"..") if escapes else data
     names: set[str] = set()
 
     def members(pairs: list[tuple[str, Json]]) -> Json:

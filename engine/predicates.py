@@ -56,7 +56,10 @@ def catalog_of(project: Project, folder: Path, *, trusted: bool) -> Catalog:
     """
     catalog = standard_catalog().with_external(project.external.actions, project.external.predicates)
     for name in project.catalog if trusted else ():
-        path = (folder / name).resolve()
+        try:
+            path = (folder / name).resolve()
+        except (OSError, RuntimeError, ValueError) as error:
+            raise ProjectError(f"The catalog file '{name}' cannot be found.") from error
         if not path.is_relative_to(folder.resolve()):
             raise ProjectError(f"The catalog file '{name}' lies outside the project's folder.")
         catalog = catalog.with_module(path)

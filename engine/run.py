@@ -21,6 +21,7 @@ from engine.budget import (
     CALLS_EXCEEDED,
     DEFAULT_LIMITS,
     EXHAUSTED,
+    IMPOSSIBLE,
     VISITS_EXCEEDED,
     BudgetStop,
     Clock,
@@ -212,10 +213,6 @@ class Run:
         """Add an observer; it is given the events from now on."""
         self._execution.observers.append(observer)
 
-    def stop_inside(self, *phases: Phase) -> None:
-        """From now on stop in these phases, and before each node."""
-        self._execution.stops_inside = frozenset(phases)
-
     def __aiter__(self) -> "Run":
         return self
 
@@ -322,8 +319,15 @@ class _Execution:
                 ending, exceeded = _Ended("BudgetExhausted", EXHAUSTED), "elapsedTime"
                 # Nobody will say what the call that was cut off has cost, but it was made.
                 self.meter.count_calls(int(self.asking), None, None)
-            else:
+            elif self.cancelled or caller_is_cancelled():
                 ending = _Ended("Cancelled", CANCELLED)
+            else:
+                # A part was cancelled from inside, as by a time-out of its own; nobody cancelled the run.
+                ending = _Ended(
+                    "ValidationFailed",
+                    self._with_model("A part of the run was cancelled from inside."),
+                    "internal",
+                )
         except (TreeInvalid, CaseError) as error:
             ending = _Ended("ValidationFailed", str(error), "validation")
         except LlmError as error:
@@ -353,6 +357,8 @@ class _Execution:
 
     def _prepared(self) -> Runnable:
         plan = self.plan or runnable(self.tree, self.parts.catalog)
+        if not self.meter.limits.are_possible:
+            raise _Ended("ValidationFailed", IMPOSSIBLE, "validation")
         pins, catalog = self.inputs.pins, self.parts.catalog
         for node_id, node in plan.tree.nodes.items():
             match node:
@@ -525,7 +531,7 @@ class _Visiting:
             return ActionResult(
                 "permanentFailure", error=str(error) or "The action was cancelled from inside."
             )
-        except Exception as error:  # noqa: BLE001 - spec section 3.3
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - spec section 3.3
             return ActionResult("permanentFailure", error=str(error) or type(error).__name__)
 
     async def ask(self, task: str, answers: tuple[str, ...]) -> str:
@@ -551,8 +557,21 @@ class _Visiting:
             desk=self,
             tree_hash=run.hash,
         )
-        decision = await run.decider.decide(question)
+        charged = run.meter.calls
+        decision: Decision | None = await run.decider.decide(question)
         run.asking = False
+        if decision is None:
+            raise _Ended("ValidationFailed", f"Node '{self._id}' was given no decision.", "internal")
+        if decision.llm_calls and run.meter.calls == charged:
+            # An own decider that never asked the desk is charged by its own word: a call limit binds all.
+            await self.after_attempt(
+                Attempt(
+                    1,
+                    calls=decision.llm_calls,
+                    input_tokens=decision.input_tokens,
+                    output_tokens=decision.output_tokens,
+                )
+            )
         if decision.answer is not None and decision.answer not in answers:
             raise _Ended(
                 "ValidationFailed", f"Node '{self._id}' was given an answer it does not declare.", "internal"
@@ -574,7 +593,7 @@ class _Visiting:
         context = PredicateContext(self._id, run.properties, run.data, parameters)
         try:
             return "true" if run.parts.catalog.predicates[predicate_key].evaluate(context) else "false"
-        except (Exception, asyncio.CancelledError) as error:
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
             self.over("validationFailed")
             message = f"Predicate '{predicate_key}' failed: {error}"
             raise _Ended("ValidationFailed", message, "predicate") from error

@@ -1,7 +1,7 @@
 """A session: the parts a run is made of, put together once and used for many runs."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from uuid import uuid4
@@ -74,10 +74,6 @@ class Session:
     def __post_init__(self) -> None:
         if not callable(self.new_conversation):
             raise TypeError("Each run needs a conversation of its own: hand over a factory that makes one.")
-
-    def with_decider(self, decider: Decider | None) -> "Session":
-        """This session with somebody else deciding."""
-        return replace(self, decider=decider)
 
     def start(
         self,

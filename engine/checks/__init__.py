@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, TypeAlias, cast
 from pydantic import ValidationError
 
 from engine import jsontext
-from engine.budget import DEFAULT_LIMITS
+from engine.budget import DEFAULT_LIMITS, IMPOSSIBLE
 from engine.catalog import Catalog
 from engine.checks.ways import END, LOST, Ways
 from engine.errors import Problem, TreeInvalid
@@ -293,8 +293,7 @@ def _budget_problems(tree: Tree) -> Iterator[Problem]:
     for name, json_name in members_of(type(tree.budget)).items():
         value = getattr(tree.budget, name)
         if value is not None and name in least and value < least[name]:
-            message = "Decision tree budget values must be positive, except that maxLlmCalls may be zero."
-            yield problem_at("budget-invalid", "error", message, "budget", json_name)
+            yield problem_at("budget-invalid", "error", IMPOSSIBLE, "budget", json_name)
     yield from _unknown_members(tree.budget, "The budget", "budget")
 
 

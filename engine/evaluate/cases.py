@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, Strict
 from pydantic import StrictStr as Str
 
 from engine import jsontext
+from engine.budget import DEFAULT_LIMITS
 from engine.catalog import ActionStatus
 from engine.errors import DocumentRefused, Problem
 from engine.events import Outcome
@@ -249,7 +250,7 @@ def _misfits(case: Case, tree: Tree, hash_of_tree: Callable[[], str]) -> Iterato
     yield from _other_tree(case, tree, hash_of_tree)
     for name in case.budget.unknown_members if case.budget else ():
         yield _problem("case-invalid", f"A budget has no member '{name}'.", "budget", name)
-    if case.budget and not _is_possible(case.budget):
+    if not DEFAULT_LIMITS.within(case.budget).are_possible:
         message = f"The budget of case '{case.id}' must be positive; only maxLlmCalls may be 0."
         yield _problem("case-invalid", message, "budget")
     questions: Mapping[NodeId, Iterable[str]] = case.answers
@@ -284,16 +285,6 @@ def _other_tree(case: Case, tree: Tree, hash_of_tree: Callable[[], str]) -> Iter
             )
             yield _problem("case-tree-other", message, "tree", member)
             return
-
-
-def _is_possible(budget: Budget) -> bool:
-    visits, calls, tokens = budget.max_node_visits, budget.max_llm_calls, budget.max_context_tokens
-    return (
-        (visits is None or visits > 0)
-        and (calls is None or calls >= 0)
-        and (tokens is None or tokens > 0)
-        and (budget.max_elapsed_time is None or budget.max_elapsed_time.ticks > 0)
-    )
 
 
 def _named(

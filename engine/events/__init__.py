@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from engine.budget import LimitName, Limits, Usage
 from engine.catalog import ActionStatus
@@ -128,19 +128,26 @@ class RunResult:
         }
 
 
-def plain(value: object) -> Json:
+_DEEPEST: Final = 32
+
+
+def plain(value: object, holders: tuple[object, ...] = ()) -> Json:
     """A state property as JSON: what JSON cannot say is given as text."""
+    if len(holders) >= _DEEPEST or any(value is holder for holder in holders):
+        value = "..."
+    inside = (*holders, value)
     match value:
-        case None | bool() | int() | str():
+        case None | bool() | int():
             return value
         case float():
             return value if value - value == 0 else str(value)
         case Mapping():
-            return {str(key): plain(item) for key, item in value.items()}
+            return {str(key): plain(item, inside) for key, item in value.items()}
         case list() | tuple():
-            return [plain(item) for item in value]
+            return [plain(item, inside) for item in value]
         case _:
-            return str(value)
+            # Half a surrogate pair is no text that could be written.
+            return str(value).encode(errors="replace").decode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

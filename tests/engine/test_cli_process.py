@@ -64,7 +64,14 @@ class Terminal:
         os.write(self._near, text.encode())
 
     def interrupt(self) -> None:
-        self._process.send_signal(signal.SIGINT)
+        """Press Ctrl+C, and again after a while, as a person does when nothing seems to happen."""
+        for _ in range(5):
+            self._process.send_signal(signal.SIGINT)
+            try:
+                self._process.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                continue
+            return
 
     def ended(self) -> tuple[int, str]:
         out, _ = self._process.communicate(timeout=30)
