@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypedDict
 
 from engine import Inputs
-from tests.benchmarks import work
+from tests.benchmarks import canvas_peers, work
 from tests.benchmarks.measuring import Goals, in_words, medians
 
 VISITS = 1_000
@@ -532,6 +532,7 @@ def main() -> None:
     ours_, burr_ = medians(at_once(10_000, engines[1]), at_once(10_000, engines[4]), rounds=1)
     note = f"{in_words(burr_)}, ours {in_words(ours_)}, ideal 50 ms"
     ratio(goals, "A-G3", "burr / ours, 10,000 runs at once", burr_ / ours_, 10, note)
+    canvas_peers.compare(goals)
     sys.stdout.write("\n".join(goals.lines()) + "\n")
 
 
