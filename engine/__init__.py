@@ -66,6 +66,8 @@ if TYPE_CHECKING:
     from engine.errors import LlmError as LlmError
     from engine.errors import Problem as Problem
     from engine.errors import ProjectError as ProjectError
+    from engine.errors import RecorderClosed as RecorderClosed
+    from engine.errors import RecordingFailed as RecordingFailed
     from engine.errors import Severity as Severity
     from engine.errors import TreeInvalid as TreeInvalid
     from engine.errors import TreewrightError as TreewrightError
@@ -162,7 +164,8 @@ _HOMES: Final = {
     "deciders.person": "PersonDecider",
     "deciders.scripted": "ScriptedDecider",
     "deciders.text": "TextDecider",
-    "errors": "CaseError CatalogError DocumentRefused LlmError Problem ProjectError Severity TreeInvalid "
+    "errors": "CaseError CatalogError DocumentRefused LlmError Problem ProjectError RecorderClosed "
+    "RecordingFailed Severity TreeInvalid "
     "TreewrightError",
     "events": "ActionCompleted AttemptCompleted BudgetPassed Classification ClassificationCompleted Event "
     "FailureKind NodeStarted NodeVisited Observer Outcome RunEnded RunResult RunStarted Visit",

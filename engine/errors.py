@@ -8,6 +8,8 @@
     ├── CatalogError       a catalog holds a blank or repeated key, or cannot be loaded
     ├── ProjectError       treewright.json is wrong
     ├── CaseError          a case does not fit its tree, or its pins are used up
+    ├── RecordingFailed    a record store did not do what it was asked to
+    │   └── RecorderClosed the recorder takes nothing more
     └── LlmError           a model could not be asked (class in contracts of the provider)
 
 No message of these carries prompts, state, keys or ids of people.
@@ -71,6 +73,20 @@ class ProjectError(TreewrightError):
 
 class CaseError(TreewrightError):
     """A case does not fit its tree, or a pinned list is used up."""
+
+
+class RecordingFailed(TreewrightError):
+    """The record store did not confirm what it was asked to do; keep the request and ask again later."""
+
+    def __init__(self, message: str = "The record store did not confirm this.") -> None:
+        super().__init__(message)
+
+
+class RecorderClosed(RecordingFailed):
+    """The recorder is closed and takes nothing more."""
+
+    def __init__(self) -> None:
+        super().__init__("The recorder is closed.")
 
 
 LlmErrorKind = Literal["timeout", "status", "connection", "protocol", "request"]

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from engine.records.codec import line_of as line_of
     from engine.records.ids import uuid7 as uuid7
     from engine.records.ledger import RecordedDecision as RecordedDecision
+    from engine.records.lock import StoreInUse as StoreInUse
     from engine.records.reader import BadLine as BadLine
     from engine.records.reader import Reading as Reading
     from engine.records.reader import load_records as load_records
@@ -30,25 +31,36 @@ if TYPE_CHECKING:
     from engine.records.record import Signal as Signal
     from engine.records.record import TokenUsage as TokenUsage
     from engine.records.record import TreePlace as TreePlace
+    from engine.records.recorder import BatchSink as BatchSink
+    from engine.records.recorder import DecisionRecorder as DecisionRecorder
     from engine.records.sinks import JsonlSink as JsonlSink
     from engine.records.sinks import MemorySink as MemorySink
     from engine.records.sinks import Sink as Sink
+    from engine.records.sqlite import SqliteSink as SqliteSink
     from engine.records.stage import DROP as DROP
     from engine.records.stage import Counters as Counters
     from engine.records.stage import RecordedDecider as RecordedDecider
     from engine.records.stage import Redact as Redact
     from engine.records.stage import Source as Source
     from engine.records.stage import recorded as recorded
+    from engine.records.table import RecordFilter as RecordFilter
+    from engine.records.table import RecordRow as RecordRow
+    from engine.records.table import RecordTable as RecordTable
+    from engine.records.table import StoreRefused as StoreRefused
 
 _HOMES: Final = {
     "codec": "RecordProblem item_of line_of",
     "ids": "uuid7",
     "ledger": "RecordedDecision",
+    "lock": "StoreInUse",
     "reader": "BadLine Reading load_records read_records",
     "record": "Answer AskedQuestion ChoiceAnswer Confirmed Erasure ErrorKind Item NoulAnswer Outcome Record "
     "ScoreAnswer Signal TokenUsage TreePlace",
+    "recorder": "BatchSink DecisionRecorder",
     "sinks": "JsonlSink MemorySink Sink",
+    "sqlite": "SqliteSink",
     "stage": "Counters DROP RecordedDecider Redact Source recorded",
+    "table": "RecordFilter RecordRow RecordTable StoreRefused",
 }
 _HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names.split()}
 

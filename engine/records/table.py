@@ -1,0 +1,463 @@
+"""The table of decisions: a SQLite database with what lists and filters ask for, newest first by arrival.
+
+It holds the decisions themselves, or where the line of each stands in a record file. All of this is for one
+thread at a time; errors are ``sqlite3.Error``.
+"""
+
+import json
+import re
+import sqlite3
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+from engine.errors import TreewrightError
+from engine.jsontext import Json
+from engine.records.codec import item_of, line_of
+from engine.records.ledger import RecordedDecision
+from engine.records.record import Answer, Confirmed, Erasure, NoulAnswer, Outcome, Record, Signal
+
+FORMAT: Final = 1
+_MARK: Final = 0x54575244  # "TWRD": a table of ours and not another program's database
+
+_SCHEMA: Final = """
+CREATE TABLE decisions (
+  row INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  started REAL NOT NULL,
+  latency REAL NOT NULL,
+  tree TEXT, version INTEGER, node TEXT, visit INTEGER, run TEXT,
+  answer TEXT, confidence REAL, model TEXT, error TEXT, cached INTEGER NOT NULL,
+  confirmed INTEGER NOT NULL DEFAULT 0, signals INTEGER NOT NULL DEFAULT 0,
+  line BLOB, place INTEGER, size INTEGER
+) STRICT;
+CREATE INDEX decisions_by_start ON decisions (started);
+CREATE INDEX decisions_by_node ON decisions (tree, node, answer);
+CREATE INDEX decisions_by_confidence ON decisions (confirmed, confidence);
+CREATE INDEX decisions_by_run ON decisions (run);
+CREATE INDEX decisions_by_error ON decisions (error) WHERE error IS NOT NULL;
+CREATE TABLE keys (
+  key TEXT NOT NULL, row INTEGER NOT NULL REFERENCES decisions ON DELETE CASCADE,
+  PRIMARY KEY (key, row)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX keys_by_row ON keys (row);
+CREATE TABLE outcomes (
+  seq INTEGER PRIMARY KEY, row INTEGER NOT NULL REFERENCES decisions ON DELETE CASCADE,
+  line BLOB, place INTEGER, size INTEGER
+) STRICT;
+CREATE INDEX outcomes_by_row ON outcomes (row);
+CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+"""
+
+
+class StoreRefused(TreewrightError):
+    """A file is no record store of ours, or one of a newer format."""
+
+
+Held: TypeAlias = bytes | tuple[int, int]
+"""An item's line, or where it stands in a file: its place and its size in bytes."""
+
+OutcomeFilter: TypeAlias = Literal["confirmed", "signal", "none"]
+Order: TypeAlias = Literal["newest", "least sure"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordFilter:
+    """Which decisions are meant; a member that is None admits all.
+
+    ``error`` is an error kind, or ``any``, or empty for none. Confidences are from 0 to 1, ends included.
+    """
+
+    tree: str | None = None
+    version: int | None = None
+    node: str | None = None
+    answer: str | None = None
+    model: str | None = None
+    error: str | None = None
+    run: str | None = None
+    least_confidence: float | None = None
+    most_confidence: float | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    outcome: OutcomeFilter | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordRow:
+    """What a list shows of one decision. ``row`` names it in its table, and rises as decisions arrive."""
+
+    row: int
+    started: datetime
+    latency_ms: float
+    tree: str | None
+    version: int | None
+    node: str | None
+    visit: int | None
+    answer: str | None
+    confidence: float | None
+    model: str | None
+    error: str | None
+    cached: bool
+    confirmed: bool
+    signals: int
+
+
+class RecordTable:
+    """One open table. Leave transactions to the caller: ``with table.change(): ...`` is all or nothing."""
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        fresh = not path.exists() or path.stat().st_size == 0
+        if read_only and fresh:
+            raise FileNotFoundError(path.name)
+        if fresh:
+            path.touch(mode=0o600)
+        mode = "ro" if read_only else "rw"
+        self._database = sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode={mode}", uri=True, check_same_thread=False, isolation_level=None
+        )
+        try:
+            self._prepare(fresh=fresh, read_only=read_only)
+        except sqlite3.DatabaseError as error:
+            self.close()
+            raise StoreRefused("The file is not a record store.") from error
+        except StoreRefused:
+            self.close()
+            raise
+
+    def _prepare(self, *, fresh: bool, read_only: bool) -> None:
+        run = self._database.execute
+        run("PRAGMA busy_timeout = 2000")
+        if fresh:
+            run("PRAGMA journal_mode = WAL")
+            self._database.executescript(
+                f"BEGIN; {_SCHEMA} PRAGMA application_id = {_MARK}; PRAGMA user_version = {FORMAT}; COMMIT;"
+            )
+        if self._number("PRAGMA application_id") != _MARK:
+            raise StoreRefused("The file is not a record store.")
+        if self._number("PRAGMA user_version") > FORMAT:
+            raise StoreRefused("The record store was written by a newer Treewright.")
+        if not read_only:
+            # What is erased is overwritten, here and below in what the journal kept of it.
+            run("PRAGMA secure_delete = ON")
+            run("PRAGMA synchronous = NORMAL")
+            run("PRAGMA foreign_keys = ON")
+
+    def close(self) -> None:
+        """Give the file back."""
+        self._database.close()
+
+    def interrupt(self) -> None:
+        """Stop what runs in another thread; it ends with ``sqlite3.OperationalError``."""
+        self._database.interrupt()
+
+    # -- writing ---------------------------------------------------------------------------------------
+
+    def change(self) -> "_Change":
+        """A transaction; what is in its block is kept as a whole, or not at all when it raises."""
+        return _Change(self._database)
+
+    def put(self, record: Record, held: Held | None = None) -> None:
+        """Keep a record, in place of an earlier one of the same decision, whose outcomes and keys stay."""
+        line, place, size = _columns(line_of(record) if held is None else held)
+        tree = record.tree
+        answer = record.answers[0] if record.answers else None
+        values = (
+            record.decision_id,
+            record.started.timestamp(),
+            record.latency_ms,
+            tree and tree.tree_id,
+            tree and tree.tree_version,
+            tree.node if tree else next(iter(record.questions), None),
+            tree and tree.visit,
+            tree and tree.execution_id,
+            answer_of(record),
+            answer and answer.confidence,
+            record.served_model or record.requested_model or record.default_model,
+            record.error_kind,
+            int(record.cached),
+            line,
+            place,
+            size,
+        )
+        (row,) = self._database.execute(_PUT, values).fetchone()
+        if record.erasure_key is not None:
+            self._database.execute("INSERT OR IGNORE INTO keys VALUES (?, ?)", (record.erasure_key, row))
+
+    def add(self, outcome: Outcome, held: Held | None = None) -> bool:
+        """Keep an outcome; false, and nothing kept, where its decision is not here."""
+        column = "confirmed" if isinstance(outcome, Confirmed) else "signals"
+        found = self._database.execute(
+            f"UPDATE decisions SET {column} = {column} + 1 WHERE id = ? RETURNING row",  # noqa: S608
+            (outcome.decision_id,),
+        ).fetchone()
+        if found is None:
+            return False
+        held = line_of(outcome) if held is None else held
+        self._database.execute(
+            "INSERT INTO outcomes (row, line, place, size) VALUES (?, ?, ?, ?)", (*found, *_columns(held))
+        )
+        return True
+
+    def erase(self, erasure: Erasure) -> tuple[str, ...]:
+        """Delete the decisions an erasure means, with their outcomes; the ids of those that were here."""
+        if erasure.key is None:
+            which, value = "id = ?", erasure.decision_id
+        else:
+            which, value = "row IN (SELECT row FROM keys WHERE key = ?)", erasure.key
+        found = self._database.execute(f"DELETE FROM decisions WHERE {which} RETURNING id", (value,))  # noqa: S608
+        return tuple(decision_id for (decision_id,) in found.fetchall())
+
+    def forget_journal(self) -> None:
+        """Empty the journal, so that nothing erased is left in it.
+
+        Raises ``sqlite3.OperationalError`` while somebody else reads: try again then.
+        """
+        busy, _, _ = self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            raise sqlite3.OperationalError("The record store is being read.")
+
+    def compact(self) -> None:
+        """Give the space of what was erased back to the system."""
+        self._database.execute("VACUUM")
+        self.forget_journal()
+
+    def note(self, **facts: str) -> None:
+        """Keep facts about the table by name."""
+        self._database.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts.items())
+
+    def clear(self) -> None:
+        """Forget every decision and every fact."""
+        for table in ("decisions", "facts"):
+            self._database.execute(f"DELETE FROM {table}")  # noqa: S608
+
+    # -- reading ---------------------------------------------------------------------------------------
+
+    def fact(self, name: str) -> str | None:
+        """A fact that was noted."""
+        found = self._database.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+        return found and str(found[0])
+
+    def count(self, wanted: RecordFilter = RecordFilter()) -> int:
+        """How many decisions there are."""
+        where, values = _where(wanted)
+        return self._number(f"SELECT count(*) FROM decisions {where}", values)  # noqa: S608
+
+    def newest(self, wanted: RecordFilter, limit: int, order: Order = "newest") -> list[int]:
+        """The first so many rows of an order, quickly."""
+        return [row for (row,) in self._ordered(wanted, order, limit)]
+
+    def all_rows(self, wanted: RecordFilter, order: Order = "newest") -> "array[int]":
+        """Every row, in order."""
+        return array("q", (row for (row,) in self._ordered(wanted, order, -1)))
+
+    def rows(self, rows: Sequence[int]) -> list[RecordRow]:
+        """What a list shows of these rows; one that is not there any more is left out."""
+        marks = ",".join("?" * len(rows))
+        found = self._database.execute(
+            f"SELECT {_LISTED} FROM decisions WHERE row IN ({marks})",  # noqa: S608
+            rows,
+        )
+        by_row = {values[0]: _row(values) for values in found}
+        return [by_row[row] for row in rows if row in by_row]
+
+    def row_of(self, decision_id: str) -> int | None:
+        """Where a decision stands."""
+        found = self._database.execute("SELECT row FROM decisions WHERE id = ?", (decision_id,)).fetchone()
+        return found and int(found[0])
+
+    def ids_with(self, erasure: Erasure) -> tuple[str, ...]:
+        """The decisions an erasure would remove."""
+        if erasure.key is None:
+            found = self._database.execute("SELECT id FROM decisions WHERE id = ?", (erasure.decision_id,))
+        else:
+            found = self._database.execute(
+                "SELECT id FROM decisions JOIN keys USING (row) WHERE key = ?", (erasure.key,)
+            )
+        return tuple(decision_id for (decision_id,) in found)
+
+    def values(self, column: Literal["tree", "node", "answer", "model", "error"]) -> list[str]:
+        """The different values of a column, sorted."""
+        found = self._database.execute(
+            f"SELECT DISTINCT {column} FROM decisions WHERE {column} IS NOT NULL ORDER BY 1"  # noqa: S608
+        )
+        return [value for (value,) in found]
+
+    def held(self, row: int) -> tuple[Held, tuple[Held, ...]] | None:
+        """A record's line, or its place, and those of its outcomes in the order they arrived."""
+        found = self._database.execute(
+            "SELECT line, place, size FROM decisions WHERE row = ?", (row,)
+        ).fetchone()
+        if found is None:
+            return None
+        outcomes = self._database.execute(
+            "SELECT line, place, size FROM outcomes WHERE row = ? ORDER BY seq", (row,)
+        )
+        return _held(found), tuple(map(_held, outcomes))
+
+    def decision(self, row: int) -> RecordedDecision | None:
+        """A decision whose lines this table holds itself."""
+        found = self.held(row)
+        if found is None:
+            return None
+        record, outcomes = found
+        items = [item_of(line) for line in (record, *outcomes) if isinstance(line, bytes)]
+        return decision_of(items)
+
+    def lines(self) -> Iterator[bytes]:
+        """Every line this table holds itself: each record, in order of arrival, before its outcomes."""
+        with closing(self._database.cursor()) as decisions, closing(self._database.cursor()) as outcomes:
+            for row, line in decisions.execute("SELECT row, line FROM decisions ORDER BY row"):
+                yield line
+                for (outcome,) in outcomes.execute(
+                    "SELECT line FROM outcomes WHERE row = ? ORDER BY seq", (row,)
+                ):
+                    yield outcome
+
+    def saying(self, text: str, rows: Iterable[int]) -> list[int]:
+        """Those of the rows whose record says this somewhere, whatever the case, in the given order."""
+        wanted = list(rows)
+        marks = ",".join("?" * len(wanted))
+        found = self._database.execute(
+            f"SELECT row, line FROM decisions WHERE row IN ({marks}) "  # noqa: S608
+            "AND CAST(line AS TEXT) LIKE ? ESCAPE '\\'",
+            (*wanted, _pattern(text)),
+        )
+        folded = text.casefold()
+        there = {row for row, line in found if says(json.loads(line), folded)}
+        return [row for row in wanted if row in there]
+
+    # -- within ----------------------------------------------------------------------------------------
+
+    def _ordered(self, wanted: RecordFilter, order: Order, limit: int) -> sqlite3.Cursor:
+        where, values = _where(wanted)
+        by = "row DESC" if order == "newest" else "confidence, row DESC"
+        return self._database.execute(
+            f"SELECT row FROM decisions {where} ORDER BY {by} LIMIT ?",  # noqa: S608
+            (*values, limit),
+        )
+
+    def _number(self, query: str, values: Sequence[object] = ()) -> int:
+        return int(self._database.execute(query, values).fetchone()[0])
+
+
+class _Change:
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+
+    def __enter__(self) -> None:
+        self._database.execute("BEGIN IMMEDIATE")
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._database.execute("COMMIT" if kind is None else "ROLLBACK")
+
+
+def decision_of(items: Sequence[object]) -> RecordedDecision | None:
+    """A record and its outcomes as one decision; None where the first is no record."""
+    if not items or not isinstance(items[0], Record):
+        return None
+    return RecordedDecision(items[0], tuple(i for i in items[1:] if isinstance(i, Confirmed | Signal)))
+
+
+def answer_of(record: Record) -> str | None:
+    """What the first question of a record was answered: the branch taken, an option, a level, yes or no."""
+    if record.tree is not None and record.tree.transition is not None:
+        return record.tree.transition
+    if not record.answers:
+        return None
+    answer: Answer = record.answers[0]
+    if isinstance(answer, NoulAnswer):
+        return "yes" if answer.probability >= 0.5 else "no"
+    question = record.questions.get(answer.key)
+    options = question.options if question else ()
+    return options[answer.chosen_index] if answer.chosen_index < len(options) else None
+
+
+_LISTED: Final = (
+    "row, started, latency, tree, version, node, visit, answer, confidence, model, error, cached, "
+    "confirmed > 0, signals"
+)
+_PUT: Final = """
+INSERT INTO decisions (id, started, latency, tree, version, node, visit, run, answer, confidence, model,
+                       error, cached, line, place, size)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET
+  started = excluded.started, latency = excluded.latency, tree = excluded.tree, version = excluded.version,
+  node = excluded.node, visit = excluded.visit, run = excluded.run, answer = excluded.answer,
+  confidence = excluded.confidence, model = excluded.model, error = excluded.error, cached = excluded.cached,
+  line = excluded.line, place = excluded.place, size = excluded.size
+RETURNING row
+"""
+
+_OUTCOMES: Final[dict[str, str]] = {
+    "confirmed": "confirmed > 0",
+    "signal": "signals > 0",
+    "none": "confirmed = 0 AND signals = 0",
+}
+
+
+def says(value: Json, folded: str) -> bool:
+    """Whether a text or a member name of this value holds a text whose case was folded."""
+    match value:
+        case str():
+            return folded in value.casefold()
+        case dict():
+            return any(folded in name.casefold() or says(member, folded) for name, member in value.items())
+        case list():
+            return any(says(member, folded) for member in value)
+        case _:
+            return folded in str(value).casefold()
+
+
+_SPECIAL: Final = re.compile(r"\\u[0-9a-f]{4}|[%_\\]")
+
+
+def _pattern(text: str) -> str:
+    """What the line must look like at least: letters that JSON or SQL write their own way stand for any."""
+    return f"%{_SPECIAL.sub('%', json.dumps(text)[1:-1])}%"
+
+
+def _where(wanted: RecordFilter) -> tuple[str, list[object]]:
+    tests: list[str] = []
+    values: list[object] = []
+    for column in ("tree", "version", "node", "answer", "model", "run"):
+        if (value := getattr(wanted, column)) is not None:
+            tests.append(f"{column} = ?")
+            values.append(value)
+    for test, bound in (
+        ("confidence >= ?", wanted.least_confidence),
+        ("confidence <= ?", wanted.most_confidence),
+        ("started >= ?", wanted.since and wanted.since.timestamp()),
+        ("started < ?", wanted.until and wanted.until.timestamp()),
+    ):
+        if bound is not None:
+            tests.append(test)
+            values.append(bound)
+    if wanted.error == "any":
+        tests.append("error IS NOT NULL")
+    elif wanted.error == "":
+        tests.append("error IS NULL")
+    elif wanted.error is not None:
+        tests.append("error = ?")
+        values.append(wanted.error)
+    if wanted.outcome is not None:
+        tests.append(_OUTCOMES[wanted.outcome])
+    return (f"WHERE {' AND '.join(tests)}" if tests else ""), values
+
+
+def _columns(held: Held) -> tuple[bytes | None, int | None, int | None]:
+    return (held, None, None) if isinstance(held, bytes) else (None, *held)
+
+
+def _held(columns: tuple[bytes | None, int, int]) -> Held:
+    line, place, size = columns
+    return (place, size) if line is None else bytes(line)
+
+
+def _row(values: Sequence[Any]) -> RecordRow:
+    row, started, *others, cached, confirmed, signals = values
+    at = datetime.fromtimestamp(started, UTC)
+    return RecordRow(*(row, at, *others, bool(cached), bool(confirmed), signals))
