@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from engine.records.browser import RecordBrowser as RecordBrowser
     from engine.records.codec import RecordProblem as RecordProblem
     from engine.records.codec import item_of as item_of
     from engine.records.codec import line_of as line_of
@@ -43,12 +44,14 @@ if TYPE_CHECKING:
     from engine.records.stage import Redact as Redact
     from engine.records.stage import Source as Source
     from engine.records.stage import recorded as recorded
+    from engine.records.table import Needle as Needle
     from engine.records.table import RecordFilter as RecordFilter
     from engine.records.table import RecordRow as RecordRow
     from engine.records.table import RecordTable as RecordTable
     from engine.records.table import StoreRefused as StoreRefused
 
 _HOMES: Final = {
+    "browser": "RecordBrowser",
     "codec": "RecordProblem item_of line_of",
     "ids": "uuid7",
     "ledger": "RecordedDecision",
@@ -60,7 +63,7 @@ _HOMES: Final = {
     "sinks": "JsonlSink MemorySink Sink",
     "sqlite": "SqliteSink",
     "stage": "Counters DROP RecordedDecider Redact Source recorded",
-    "table": "RecordFilter RecordRow RecordTable StoreRefused",
+    "table": "Needle RecordFilter RecordRow RecordTable StoreRefused",
 }
 _HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names.split()}
 

@@ -19,6 +19,7 @@ from engine.errors import TreewrightError
 from engine.jsontext import Json
 from engine.records.codec import item_of, line_of
 from engine.records.ledger import RecordedDecision
+from engine.records.reader import BadLine
 from engine.records.record import Answer, Confirmed, Erasure, NoulAnswer, Outcome, Record, Signal
 
 FORMAT: Final = 1
@@ -50,7 +51,8 @@ CREATE TABLE outcomes (
   line BLOB, place INTEGER, size INTEGER
 ) STRICT;
 CREATE INDEX outcomes_by_row ON outcomes (row);
-CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE problems (line INTEGER PRIMARY KEY, code TEXT NOT NULL, message TEXT NOT NULL) STRICT;
+CREATE TABLE facts (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 """
 
 
@@ -119,6 +121,8 @@ class RecordTable:
         self._database = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode={mode}", uri=True, check_same_thread=False, isolation_level=None
         )
+        self._stopped = False
+        self._database.set_progress_handler(lambda: self._stopped, 10_000)
         try:
             self._prepare(fresh=fresh, read_only=read_only)
         except sqlite3.DatabaseError as error:
@@ -148,11 +152,13 @@ class RecordTable:
 
     def close(self) -> None:
         """Give the file back."""
+        self._database.set_progress_handler(None, 0)
         self._database.close()
 
-    def interrupt(self) -> None:
-        """Stop what runs in another thread; it ends with ``sqlite3.OperationalError``."""
-        self._database.interrupt()
+    def stop(self) -> None:
+        """Let nothing run any more, not even what another thread has begun: ``sqlite3.OperationalError``."""
+        # SQLite's own interrupt would also stop the tidying up at the end.
+        self._stopped = True
 
     # -- writing ---------------------------------------------------------------------------------------
 
@@ -225,21 +231,35 @@ class RecordTable:
         self._database.execute("VACUUM")
         self.forget_journal()
 
-    def note(self, **facts: str) -> None:
-        """Keep facts about the table by name."""
+    def report(self, problem: BadLine) -> None:
+        """Keep a problem of the file this table is an index of."""
+        self._database.execute(
+            "INSERT OR REPLACE INTO problems VALUES (?, ?, ?)", (problem.line, problem.code, problem.message)
+        )
+
+    def note(self, **facts: int) -> None:
+        """Keep numbers about the table by name."""
         self._database.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts.items())
 
     def clear(self) -> None:
-        """Forget every decision and every fact."""
-        for table in ("decisions", "facts"):
+        """Forget everything."""
+        for table in ("decisions", "problems", "facts"):
             self._database.execute(f"DELETE FROM {table}")  # noqa: S608
 
     # -- reading ---------------------------------------------------------------------------------------
 
-    def fact(self, name: str) -> str | None:
-        """A fact that was noted."""
-        found = self._database.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
-        return found and str(found[0])
+    def facts(self) -> dict[str, int]:
+        """The numbers that were noted."""
+        return dict(self._database.execute("SELECT name, value FROM facts"))
+
+    def problems(self) -> tuple[BadLine, ...]:
+        """What was reported, by line."""
+        found = self._database.execute("SELECT line, code, message FROM problems ORDER BY line")
+        return tuple(BadLine(*values) for values in found)
+
+    def version(self) -> int:
+        """A number that is another one after another connection changed the table."""
+        return self._number("PRAGMA data_version")
 
     def count(self, wanted: RecordFilter = RecordFilter()) -> int:
         """How many decisions there are."""
@@ -250,7 +270,7 @@ class RecordTable:
         """The first so many rows of an order, quickly."""
         return [row for (row,) in self._ordered(wanted, order, limit)]
 
-    def all_rows(self, wanted: RecordFilter, order: Order = "newest") -> "array[int]":
+    def all_rows(self, wanted: RecordFilter, order: Order = "newest") -> Sequence[int]:
         """Every row, in order."""
         return array("q", (row for (row,) in self._ordered(wanted, order, -1)))
 
@@ -286,26 +306,19 @@ class RecordTable:
         )
         return [value for (value,) in found]
 
-    def held(self, row: int) -> tuple[Held, tuple[Held, ...]] | None:
-        """A record's line, or its place, and those of its outcomes in the order they arrived."""
-        found = self._database.execute(
-            "SELECT line, place, size FROM decisions WHERE row = ?", (row,)
-        ).fetchone()
-        if found is None:
-            return None
-        outcomes = self._database.execute(
-            "SELECT line, place, size FROM outcomes WHERE row = ? ORDER BY seq", (row,)
+    def held(self, row: int) -> tuple[Held, ...]:
+        """Where a record and its outcomes are, in the order they arrived; nothing where it is not here."""
+        query = (
+            "SELECT line, place, size FROM decisions WHERE row = ?1 UNION ALL "
+            "SELECT line, place, size FROM (SELECT * FROM outcomes WHERE row = ?1 ORDER BY seq)"
         )
-        return _held(found), tuple(map(_held, outcomes))
+        return tuple(map(_held, self._database.execute(query, (row,))))
 
-    def decision(self, row: int) -> RecordedDecision | None:
-        """A decision whose lines this table holds itself."""
-        found = self.held(row)
-        if found is None:
-            return None
-        record, outcomes = found
-        items = [item_of(line) for line in (record, *outcomes) if isinstance(line, bytes)]
-        return decision_of(items)
+    def places(self, rows: Sequence[int]) -> list[tuple[int, int, int]]:
+        """Row, place and size of those of the rows whose lines stand in a file."""
+        marks = ",".join("?" * len(rows))
+        query = f"SELECT row, place, size FROM decisions WHERE row IN ({marks}) AND place IS NOT NULL"  # noqa: S608
+        return self._database.execute(query, rows).fetchall()
 
     def lines(self) -> Iterator[bytes]:
         """Every line this table holds itself: each record, in order of arrival, before its outcomes."""
@@ -317,17 +330,16 @@ class RecordTable:
                 ):
                     yield outcome
 
-    def saying(self, text: str, rows: Iterable[int]) -> list[int]:
-        """Those of the rows whose record says this somewhere, whatever the case, in the given order."""
+    def saying(self, needle: "Needle", rows: Iterable[int]) -> list[int]:
+        """Those of the rows whose record says this somewhere, in the given order."""
         wanted = list(rows)
         marks = ",".join("?" * len(wanted))
         found = self._database.execute(
             f"SELECT row, line FROM decisions WHERE row IN ({marks}) "  # noqa: S608
             "AND CAST(line AS TEXT) LIKE ? ESCAPE '\\'",
-            (*wanted, _pattern(text)),
+            (*wanted, needle.pattern),
         )
-        folded = text.casefold()
-        there = {row for row, line in found if says(json.loads(line), folded)}
+        there = {row for row, line in found if needle.is_in(line)}
         return [row for row in wanted if row in there]
 
     # -- within ----------------------------------------------------------------------------------------
@@ -355,11 +367,11 @@ class _Change:
         self._database.execute("COMMIT" if kind is None else "ROLLBACK")
 
 
-def decision_of(items: Sequence[object]) -> RecordedDecision | None:
-    """A record and its outcomes as one decision; None where the first is no record."""
-    if not items or not isinstance(items[0], Record):
-        return None
-    return RecordedDecision(items[0], tuple(i for i in items[1:] if isinstance(i, Confirmed | Signal)))
+def decision_of(lines: Iterable[bytes]) -> RecordedDecision | None:
+    """The decision that a record's line and the lines of its outcomes tell; None where there are none."""
+    items = [item_of(line) for line in lines]
+    outcomes = tuple(item for item in items[1:] if isinstance(item, Confirmed | Signal))
+    return RecordedDecision(items[0], outcomes) if items and isinstance(items[0], Record) else None
 
 
 def answer_of(record: Record) -> str | None:
@@ -399,25 +411,33 @@ _OUTCOMES: Final[dict[str, str]] = {
 }
 
 
-def says(value: Json, folded: str) -> bool:
-    """Whether a text or a member name of this value holds a text whose case was folded."""
-    match value:
-        case str():
-            return folded in value.casefold()
-        case dict():
-            return any(folded in name.casefold() or says(member, folded) for name, member in value.items())
-        case list():
-            return any(says(member, folded) for member in value)
-        case _:
-            return folded in str(value).casefold()
+class Needle:
+    """A text to be found in any value or member name of a record, whatever the case of its letters."""
+
+    def __init__(self, text: str) -> None:
+        # What JSON or SQL write in their own way stands for anything, and is looked at once the rest fits.
+        parts = _SPECIAL.split(json.dumps(text)[1:-1])
+        self.pattern = f"%{'%'.join(parts)}%"
+        self._part = max(parts, key=len).lower().encode()
+        self._folded = text.casefold()
+
+    def is_in(self, line: bytes) -> bool:
+        """Whether a line says it."""
+        return not self._folded or (self._part in line.lower() and self._said(json.loads(line)))
+
+    def _said(self, value: Json) -> bool:
+        match value:
+            case str():
+                return self._folded in value.casefold()
+            case dict():
+                return any(self._said(name) or self._said(member) for name, member in value.items())
+            case list():
+                return any(map(self._said, value))
+            case _:
+                return self._folded in str(value).casefold()
 
 
 _SPECIAL: Final = re.compile(r"\\u[0-9a-f]{4}|[%_\\]")
-
-
-def _pattern(text: str) -> str:
-    """What the line must look like at least: letters that JSON or SQL write their own way stand for any."""
-    return f"%{_SPECIAL.sub('%', json.dumps(text)[1:-1])}%"
 
 
 def _where(wanted: RecordFilter) -> tuple[str, list[object]]:

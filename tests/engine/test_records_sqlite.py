@@ -23,6 +23,7 @@ from engine.records import (
     Item,
     JsonlSink,
     MemorySink,
+    Needle,
     NoulAnswer,
     Outcome,
     Record,
@@ -38,7 +39,7 @@ from engine.records import (
     TreePlace,
     load_records,
 )
-from engine.records.table import answer_of
+from engine.records.table import answer_of, decision_of
 
 pytestmark = pytest.mark.anyio
 
@@ -76,11 +77,15 @@ def signal(decision_id: str) -> Outcome:
     return Signal(decision_id, "mailer", NOON, "complained")
 
 
+def decision_at(table: RecordTable, row: int) -> RecordedDecision | None:
+    return decision_of(line for line in table.held(row) if isinstance(line, bytes))
+
+
 def decisions(path: Path) -> tuple[RecordedDecision, ...]:
     table = RecordTable(path, read_only=True)
     try:
         rows = sorted(table.all_rows(RecordFilter()))
-        return tuple(found for row in rows if (found := table.decision(row)) is not None)
+        return tuple(found for row in rows if (found := decision_at(table, row)) is not None)
     finally:
         table.close()
 
@@ -288,7 +293,7 @@ def table(store: Path) -> Iterator[RecordTable]:
 
 
 def ids(table: RecordTable, wanted: RecordFilter) -> str:
-    found = [table.decision(row) for row in table.all_rows(wanted)]
+    found = [decision_at(table, row) for row in table.all_rows(wanted)]
     return "".join(decision.record.decision_id for decision in found if decision)
 
 
@@ -338,8 +343,8 @@ def test_the_least_sure_come_first_when_asked(table: RecordTable):
     ],
 )
 def test_a_text_is_found_whatever_its_case_and_letters(table: RecordTable, text: str, found: str):
-    rows = table.saying(text, table.all_rows(RecordFilter()))
-    assert "".join(d.record.decision_id for row in rows if (d := table.decision(row))) == found
+    rows = table.saying(Needle(text), table.all_rows(RecordFilter()))
+    assert "".join(d.record.decision_id for row in rows if (d := decision_at(table, row))) == found
 
 
 def test_a_row_tells_what_a_list_shows(table: RecordTable):
