@@ -1,4 +1,7 @@
-"""Commands: a decorated method becomes an action with an id, a text, keys, and a reason when disabled."""
+"""Commands: a decorated method becomes an action with an id, a text, keys, and a reason when disabled.
+
+A command is written in one place, its method; whoever owns the method only has to be listed as an owner.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -75,79 +78,87 @@ def table(*owners: type) -> list[tuple[str, str, str]]:
     ]
 
 
-class Commands:
-    """The actions of one owner.
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """A command of one owner, with the action it became."""
 
-    ``scopes`` are the widgets that commands name as their scope. ``refused`` hears the reason when a command
-    is asked for that may not be run.
+    made: Command
+    owner: object
+    action: QAction
+
+    def reason(self) -> str | None:
+        return self.made.when(self.owner) if self.made.when else None
+
+
+class Commands:
+    """The actions of some owners, in one widget.
+
+    Each owner's decorated methods become actions, in the owners' order. ``scopes`` are the widgets that
+    commands name as their scope. ``refused`` hears the reason when a command is asked for that may not be
+    run. Two commands of one id are a ``ValueError``.
     """
 
     def __init__(
         self,
-        owner: QWidget,
+        parent: QWidget,
+        owners: Iterable[object],
         scopes: Mapping[str, QWidget] | None = None,
         refused: Callable[[str], object] = lambda _: None,
     ) -> None:
-        self._owner, self._refused = owner, refused
-        self._commands = {id: made for id, (made, _) in commands_of(type(owner)).items()}
-        self._actions = {
-            id: self._action(made, getattr(owner, name), scopes or {})
-            for id, (made, name) in commands_of(type(owner)).items()
-        }
+        self._parent, self._scopes, self._refused = parent, scopes or {}, refused
+        self._bound: dict[str, _Bound] = {}
+        for owner in owners:
+            for id, (made, name) in commands_of(type(owner)).items():
+                if id in self._bound:
+                    raise ValueError(f"two commands are called {id}")
+                self._bound[id] = self._bind(made, owner, getattr(owner, name))
         self.refresh()
 
     def __getitem__(self, id: str) -> QAction:
         """The action of a command; ``KeyError`` for an unknown id."""
-        return self._actions[id]
+        return self._bound[id].action
 
     def __iter__(self) -> Iterator[tuple[Command, QAction]]:
         """Every command with its action, in order."""
-        return ((made, self._actions[id]) for id, made in self._commands.items())
+        return ((bound.made, bound.action) for bound in self._bound.values())
 
     def run(self, id: str) -> bool:
         """Run a command; False, and the reason told, when it may not be. ``KeyError`` for an unknown id."""
-        made, action = self._commands[id], self._actions[id]
-        may = self._refresh(made, action)
-        if may:
-            action.trigger()
-        elif made.when is not None:
-            self._refused(made.when(self._owner) or "")
-        return may
+        bound = self._bound[id]
+        reason = _refresh(bound)
+        if reason is None:
+            bound.action.trigger()
+        else:
+            self._refused(reason)
+        return reason is None
 
     def refresh(self) -> None:
         """Enable what may be run now, and say of everything else why not."""
-        for made, action in self:
-            self._refresh(made, action)
+        for bound in self._bound.values():
+            _refresh(bound)
 
     def fill(self, menu: QMenu | QToolBar, ids: Iterable[str]) -> None:
         """Add commands to a menu or toolbar in this order; an empty id is a separator."""
         for id in ids:
             if id:
-                menu.addAction(self._actions[id])
+                menu.addAction(self[id])
             else:
                 menu.addSeparator()
 
-    def _refresh(self, made: Command, action: QAction) -> bool:
-        reason = made.when(self._owner) if made.when else None
-        action.setEnabled(reason is None)
-        keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-        words = reason or made.tip or made.text.replace("&", "").removesuffix("…")
-        action.setToolTip(f"{words} ({keys})" if keys and reason is None else words)
-        return reason is None
-
-    def _action(self, made: Command, method: Callable[..., object], scopes: Mapping[str, QWidget]) -> QAction:
-        action = QAction(made.text, self._owner)
+    def _bind(self, made: Command, owner: object, method: Callable[..., object]) -> _Bound:
+        action = QAction(made.text, self._parent)
         action.setObjectName(made.id)
         action.setCheckable(made.checkable)
         action.setShortcuts([QKeySequence(key) for key in made.keys])
-        home = self._owner if made.scope is None else scopes[made.scope]
+        home = self._parent if made.scope is None else self._scopes[made.scope]
         if made.scope is not None:
             action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         home.addAction(action)
+        bound = _Bound(made, owner, action)
 
         def triggered(checked: bool) -> None:
             # What was true when the action was enabled need not be true any more.
-            reason = made.when(self._owner) if made.when else None
+            reason = bound.reason()
             if reason is not None:
                 self._refused(reason)
             elif made.checkable:
@@ -156,4 +167,14 @@ class Commands:
                 method()
 
         action.triggered.connect(triggered)
-        return action
+        return bound
+
+
+def _refresh(bound: _Bound) -> str | None:
+    """Enable the action, or disable it and say why not; the reason."""
+    made, action, reason = bound.made, bound.action, bound.reason()
+    action.setEnabled(reason is None)
+    keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+    words = reason or made.tip or made.text.replace("&", "").removesuffix("…")
+    action.setToolTip(f"{words} ({keys})" if keys and reason is None else words)
+    return reason

@@ -93,7 +93,7 @@ def create(path: Path | None = None) -> "MainWindow":
     window = MainWindow(settings)
     if path is not None:
         window.open_path(path)
-    tasks.launch(window.offer_recovery())
+    tasks.launch(window.filing.offer_recovery())
     return window
 
 

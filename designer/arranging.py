@@ -8,14 +8,13 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Final
 
-from PySide6.QtCore import QObject
-
+from designer.actions import command
 from designer.canvas.geometry import card_size
-from designer.canvas.view import CanvasView
 from designer.document import design, edits, layout
 from designer.document.design import Direction
 from designer.document.document import Document
 from designer.document.draft import Draft, Place
+from designer.owner import Front, Owner, no_document, nothing_selected
 from designer.tasks import launch
 from designer.workbench import Workbench
 from engine import NodeId
@@ -32,59 +31,64 @@ class Stopped(Exception):
     """The person called the layout off."""
 
 
-class Arranging(QObject):
+class Arranging(Owner):
     """The verbs of layout. Each is one undo step; the view stays at the node it showed."""
 
-    def __init__(self, workbench: Workbench, canvas: CanvasView, tell: Callable[[str], None]) -> None:
-        super().__init__(workbench)
-        self._workbench, self._canvas, self._tell = workbench, canvas, tell
+    def __init__(self, workbench: Workbench, front: Front) -> None:
+        super().__init__(workbench, front)
         self._working: asyncio.Task[None] | None = None
         self._stopped = False
-        canvas.progress.stopped.connect(self.stop)
+        self.canvas.progress.stopped.connect(self.stop)
 
     @property
     def busy(self) -> bool:
         """Whether a large layout is being worked out."""
         return self._working is not None and not self._working.done()
 
+    @command("edit.layout", "&Lay out", ["Ctrl+Shift+L"], when=no_document, icon="layout")
     def lay_out(self) -> None:
         """Place every node anew that is not pinned."""
-        document = self._workbench.current
-        if document is not None:
-            self._lay_out(document, "Lay out", design.direction(document.draft))
+        document = self.document
+        self._lay_out(document, "Lay out", design.direction(document.draft))
 
+    @command("edit.layout-selection", "Lay out s&election", ["Ctrl+L"], when=nothing_selected, scope="canvas")
     def lay_out_selection(self) -> None:
         """Place the selected nodes anew, where they are, and clear of all others."""
-        document = self._workbench.current
-        if document is not None and document.selection:
-            self._lay_out(document, "Lay out selection", design.direction(document.draft), document.selection)
+        document = self.document
+        self._lay_out(document, "Lay out selection", design.direction(document.draft), document.selection)
 
-    def turn(self, direction: Direction) -> None:
-        """Have the tree grow this way, laid out anew."""
-        document = self._workbench.current
-        if document is not None and design.direction(document.draft) != direction:
-            self._lay_out(
-                document, f"Grow {'downwards' if direction == 'down' else 'to the right'}", direction
-            )
-
+    @command("edit.pin", "&Pin or unpin", when=nothing_selected, tip="Layout leaves pinned nodes alone")
     def pin(self) -> None:
         """Have layout leave the selected nodes where they are; when all are pinned, let them go."""
-        document = self._workbench.current
-        if document is not None and document.selection:
-            ids = document.selection
-            on = not ids <= design.pinned(document.draft)
-            label = "Pin" if on else "Unpin"
-            document.edit(label, lambda draft: design.pin(draft, ids, on=on))
+        document = self.document
+        ids = document.selection
+        on = not ids <= design.pinned(document.draft)
+        document.edit("Pin" if on else "Unpin", lambda draft: design.pin(draft, ids, on=on))
+
+    @command("edit.grow-right", "Grow to the &right", when=no_document)
+    def grow_right(self) -> None:
+        """Lay the tree out from left to right."""
+        self._turn("right", "Grow to the right")
+
+    @command("edit.grow-down", "Grow &downwards", when=no_document)
+    def grow_down(self) -> None:
+        """Lay the tree out from top to bottom."""
+        self._turn("down", "Grow downwards")
 
     def stop(self) -> None:
         """Call off what is being worked out; nothing moves."""
         self._stopped = True
 
+    def _turn(self, direction: Direction, label: str) -> None:
+        document = self.document
+        if design.direction(document.draft) != direction:
+            self._lay_out(document, label, direction)
+
     def _lay_out(
         self, document: Document, label: str, direction: Direction, ids: Collection[NodeId] | None = None
     ) -> None:
         if self.busy:
-            self._tell("A layout is being worked out already.")
+            self.front.tell("A layout is being worked out already.")
             return
         draft = document.draft
         work = partial(_arranged, draft, direction, ids)
@@ -113,24 +117,24 @@ class Arranging(QObject):
         try:
             await asyncio.wait([working], timeout=_PATIENCE)
             while not working.done():
-                self._canvas.progress.say("Laying out", share[0])
+                self.canvas.progress.say("Laying out", share[0])
                 await asyncio.wait([working], timeout=_PULSE)
             places = working.result()
         except Stopped:
-            self._tell("Layout called off. Nothing was moved.")
+            self.front.tell("Layout called off. Nothing was moved.")
             return
         finally:
             self._stopped = True  # a thread nobody waits for any more ends soon
-            self._canvas.progress.hide()
-        if document.draft.tree is not draft.tree or document not in self._workbench.documents:
-            self._tell("The tree was changed meanwhile, so nothing was moved.")
+            self.canvas.progress.hide()
+        if document.draft.tree is not draft.tree or document not in self.workbench.documents:
+            self.front.tell("The tree was changed meanwhile, so nothing was moved.")
         else:
             self._apply(document, label, direction, places)
 
     def _apply(
         self, document: Document, label: str, direction: Direction, places: Mapping[NodeId, Place]
     ) -> None:
-        with self._canvas.held():
+        with self.canvas.held():
             document.edit(
                 label, lambda draft: edits.move_nodes(design.set_direction(draft, direction), places)
             )

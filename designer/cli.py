@@ -112,9 +112,9 @@ def open_window(
         raise typer.Exit(_run_headless(file or resource(SAMPLE)))
     if list_commands:
         from designer.actions import table
-        from designer.window import MainWindow
+        from designer.window import OWNERS
 
-        for row in table(MainWindow):
+        for row in table(*OWNERS):
             typer.echo("\t".join(row))
         return
     if sys.platform == "linux" and not any(

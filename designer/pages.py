@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QPlainTextEdit,
     QPushButton,
+    QStackedWidget,
     QTextEdit,
     QVBoxLayout,
     QWidget,
@@ -29,6 +30,37 @@ _CARDS: Final = (
 )
 _SHOWN_PROBLEMS: Final = 12
 _SHOWN_RECENT: Final = 5
+
+
+class Pages(QStackedWidget):
+    """The middle of the window: the canvas, the start, or now and then the text of a file that is no tree."""
+
+    def __init__(self, canvas: QWidget) -> None:
+        super().__init__()
+        self.setObjectName("pages")
+        self.start, self.text, self._canvas = StartPage(), TextPage(), canvas
+        self._behind: QWidget = self.start
+        for page in (self.start, self.text, canvas):
+            self.addWidget(page)
+        self.text.closed.connect(lambda: self.setCurrentWidget(self._behind))
+
+    def show_start(self, recent: Sequence[Path]) -> None:
+        """Show the start, with the files used last."""
+        self.start.show_recent(recent)
+        self._show(self.start)
+
+    def show_canvas(self) -> None:
+        """Show the canvas."""
+        self._show(self._canvas)
+
+    def show_text(self, path: Path, text: str, problems: Sequence[Problem]) -> None:
+        """Show a file that is no tree; who closes it is back where they were."""
+        self.text.show_text(path, text, problems)
+        self.setCurrentWidget(self.text)
+
+    def _show(self, page: QWidget) -> None:
+        self._behind = page
+        self.setCurrentWidget(page)
 
 
 class StartPage(QWidget):

@@ -25,7 +25,7 @@ class Desk(QWidget):
         column = QVBoxLayout(self)
         column.addWidget(self.canvas)
         column.addWidget(self.text)
-        self.commands = Commands(self, {"canvas": self.canvas}, self.refusals.append)
+        self.commands = Commands(self, [self], {"canvas": self.canvas}, self.refusals.append)
 
     @command("file.save", "&Save…", ["Ctrl+S"], lambda desk: desk.reason, "Store the tree")
     def save(self):
@@ -107,6 +107,35 @@ def test_an_action_is_named_for_its_command(desk):
     assert [(made.id, action.objectName()) for made, action in desk.commands] == [
         (id, id) for id in commands_of(Desk)
     ]
+
+
+class Drawer:
+    """A second owner, which is no widget."""
+
+    def __init__(self) -> None:
+        self.reason: str | None = "It is locked."
+        self.opened = 0
+
+    @command("drawer.open", "Open", when=lambda drawer: drawer.reason)
+    def open(self):
+        self.opened += 1
+
+
+def test_commands_of_several_owners_keep_the_owners_order_and_each_asks_its_own(desk):
+    drawer, refused = Drawer(), []
+    commands = Commands(desk, [drawer, desk], {"canvas": desk.canvas}, refused.append)
+    assert [made.id for made, _ in commands] == [*commands_of(Drawer), *commands_of(Desk)]
+    assert [row[0] for row in table(Drawer, Desk)] == [made.id for made, _ in commands]
+    assert not commands.run("drawer.open")
+    assert refused == ["It is locked."]
+    drawer.reason = None
+    assert commands.run("drawer.open")
+    assert drawer.opened == 1
+
+
+def test_two_commands_of_one_id_are_refused(desk):
+    with pytest.raises(ValueError, match=r"two commands are called drawer\.open"):
+        Commands(desk, [Drawer(), Drawer()])
 
 
 def test_the_table_of_commands_needs_no_application():

@@ -8,7 +8,7 @@ from designer import dialogs, resource
 from designer.actions import table
 from designer.running import RunState
 from designer.settings import Settings
-from designer.window import MainWindow
+from designer.window import OWNERS
 from tests.builders import as_bytes, as_json, condition_tree
 from tests.journeys.driving import Driver, until
 
@@ -45,7 +45,7 @@ def test_a_file_that_is_no_tree_is_shown_as_text_with_the_place_and_kept(travel,
     path.write_bytes(data)
 
     async def journey(person: Driver) -> None:
-        page = person.window.text_page
+        page = person.window.pages.text
         assert page.isVisible()
         assert words in page.problems
         assert person.window.workbench.current is None
@@ -59,7 +59,7 @@ def test_a_file_that_is_not_there_is_told_and_nothing_is_made(travel, tmp_path):
     path = tmp_path / "missing.json"
 
     async def journey(person: Driver) -> None:
-        assert "missing.json" in person.window.text_page.problems
+        assert "missing.json" in person.window.pages.text.problems
 
     travel(journey, path)
     assert list(tmp_path.iterdir()) == []
@@ -222,7 +222,7 @@ def test_a_refused_folder_is_opened_without_its_code(travel, monkeypatch):
 
 
 def test_every_command_has_an_id_a_title_and_keys_of_its_own():
-    commands = table(MainWindow)
+    commands = table(*OWNERS)
     ids = [id_ for id_, _, _ in commands]
     keys = [key for _, _, shown in commands for key in shown.split(", ") if key]
     assert len(set(ids)) == len(ids)
@@ -230,12 +230,19 @@ def test_every_command_has_an_id_a_title_and_keys_of_its_own():
     assert all(title for _, title, _ in commands)
 
 
+def test_the_list_of_commands_is_what_the_window_has(travel):
+    async def journey(person: Driver) -> None:
+        assert [made.id for made, _ in person.window.commands] == [id_ for id_, _, _ in table(*OWNERS)]
+
+    travel(journey)
+
+
 def test_every_command_can_be_asked_for_on_the_start_page(travel, monkeypatch):
     answering(monkeypatch, "ask_open", None)
 
     async def journey(person: Driver) -> None:
         skipped = {"file.quit", "file.open-sample", "file.new"}
-        for id_, _, _ in table(MainWindow):
+        for id_, _, _ in table(*OWNERS):
             if id_ not in skipped:
                 person.window.run_command(id_)
         assert person.window.isVisible()

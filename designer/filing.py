@@ -1,0 +1,317 @@
+"""Everything about the files of trees: opening, saving, closing, what others did to them, recovery, export.
+
+Whatever a person must decide is asked in a dialog, awaited in a task of its own.
+"""
+
+import asyncio
+from pathlib import Path
+from typing import Final
+
+from PySide6.QtWidgets import QWidget
+
+from designer import dialogs, resource, theme
+from designer.actions import command
+from designer.canvas.geometry import card_size
+from designer.canvas.picture import FORMS
+from designer.document import files
+from designer.document.document import Document
+from designer.document.recovery import Found
+from designer.document.wording import in_plain_words
+from designer.owner import Front, Owner, no_document
+from designer.tasks import launch
+from designer.workbench import Workbench
+from engine import TreeInvalid, runnable, write_tree
+
+SAMPLE: Final = "samples/ssvc-deployer/tree.json"
+
+
+class Filing(Owner):
+    """The verbs of files. Nothing is lost without being asked about."""
+
+    def __init__(self, workbench: Workbench, front: Front) -> None:
+        super().__init__(workbench, front)
+        self._deciding = False
+        workbench.changed_outside.connect(lambda document: launch(self._ask_outside(document)))
+
+    def open_path(self, path: Path) -> None:
+        """Open a file, or show its text and what is wrong with it."""
+        already = self.workbench.find(path)
+        if already is not None:
+            self.workbench.show_document(already)
+            return
+        opened = Document.open(path, card_size)
+        if isinstance(opened, files.Unreadable):
+            self.front.pages.show_text(opened.path, opened.text, opened.problems)
+            self.front.tell(f"{path.name} cannot be edited as a tree.")
+            return
+        self._remember(path)
+        self.workbench.add(opened)
+        folder = self.workbench.untrusted_code(opened)
+        if folder is not None:
+            launch(self._ask_trust(folder))
+
+    def close(self, document: Document) -> None:
+        """Close a tree; asks first when it has changes."""
+        launch(self._close(document))
+
+    async def close_all(self) -> bool:
+        """Close every tree and end what runs; False, and everything as it was, when the person cancels."""
+        # Nothing is closed before everything may be.
+        for document in self.workbench.documents:
+            if not await self._may_close(document):
+                return False
+        self.workbench.close()
+        await self.workbench.running.ended()
+        return True
+
+    async def offer_recovery(self, *, asked: bool = False) -> None:
+        """Offer what a program that died had not saved; without any, say so only when it was asked for."""
+        with self.workbench.recovery.left() as left:
+            if not left.found and not left.damaged:
+                if asked:
+                    self.front.tell("There is no unsaved work to recover.")
+                return
+            lines = [_found_line(found) for found in left.found]
+            choice, chosen = await dialogs.ask_recover(self._parent, lines, left.damaged)
+            for found in (left.found[i] for i in chosen):
+                if choice == "recover":
+                    await self.workbench.recover(found, card_size)
+                elif choice == "discard":
+                    found.discard()
+
+    @property
+    def deciding(self) -> bool:
+        """Whether the person is being asked about what another program wrote."""
+        return self._deciding
+
+    # -- what may be done: None, or the reason in plain words
+
+    def may_reload(self) -> str | None:
+        """Whether the tree has a file."""
+        document = self.workbench.current
+        return None if document and document.path else "There is no file to read again."
+
+    def may_go_back(self) -> str | None:
+        """Whether the version before the last save is there."""
+        document = self.workbench.current
+        path = document.path if document else None
+        there = path is not None and files.previous_path(path).exists()
+        return None if there else "No earlier version of this file was kept."
+
+    def may_take_over(self) -> str | None:
+        """Whether the tree is edited elsewhere."""
+        document = self.workbench.current
+        return None if document and document.read_only else "This tree can be edited here already."
+
+    # -- commands
+
+    @command("file.new", "&New tree", ["Ctrl+N"], icon="new")
+    def new(self) -> None:
+        """An empty tree."""
+        self.workbench.add(Document.new())
+
+    @command("file.open", "&Open…", ["Ctrl+O"], icon="open")
+    def open(self) -> None:
+        """Choose a tree file."""
+        launch(self._open())
+
+    @command("file.open-sample", "Open the &sample")
+    def open_sample(self) -> None:
+        """The deployer table of the CERT Coordination Center."""
+        self.open_path(resource(SAMPLE))
+
+    @command("file.save", "&Save", ["Ctrl+S"], when=no_document, icon="save")
+    def save(self) -> None:
+        """Store the tree where it came from, or ask where."""
+        launch(self._save(self.document))
+
+    @command("file.save-as", "Save &as…", ["Ctrl+Shift+S"], when=no_document)
+    def save_as(self) -> None:
+        """Store the tree in another file."""
+        launch(self._save(self.document, ask=True))
+
+    @command("file.reload", "&Reload from disk", when=may_reload)
+    def reload(self) -> None:
+        """Show what stands on the disk; Undo brings your version back."""
+        self._reload(self.document)
+
+    @command("file.previous", "Go back to the &version before", when=may_go_back)
+    def previous(self) -> None:
+        """Show the version the last save replaced, as a change that can be undone."""
+        document = self.document
+        draft = files.previous(document.path, document.draft, card_size) if document.path else None
+        if draft is None:
+            self.front.tell("The earlier version cannot be read.")
+        else:
+            document.edit("Go back", lambda _: draft)
+
+    @command("file.recover", "Recover &unsaved work…")
+    def recover(self) -> None:
+        """Look for what a program that died had not saved."""
+        launch(self.offer_recovery(asked=True))
+
+    @command("file.take-over", "&Take over editing", when=may_take_over)
+    def take_over(self) -> None:
+        """Edit the tree here that is open elsewhere; it becomes read-only there."""
+        self.workbench.take_over(self.document)
+
+    @command("file.export", "&Export tree…", ["Ctrl+E"], when=no_document, icon="export")
+    def export(self) -> None:
+        """Write the checked tree for other runtimes."""
+        document = self.document
+        try:
+            tree = runnable(document.draft.tree, document.catalog).tree
+        except TreeInvalid as refused:
+            found = [p for p in refused.problems if p.severity == "error"]
+            first, *_ = in_plain_words(found, document.draft.tree) or found
+            self.front.show_place(first.node, first.field)
+            self.front.tell(f"Not exported. {first.message}")
+            return
+        launch(self._export(write_tree(tree), stem(document) + ".export.json"))
+
+    @command("file.export-picture", "Export &picture…", when=no_document)
+    def export_picture(self) -> None:
+        """Write the whole tree as PNG, SVG or PDF, by the name of the file."""
+        launch(self._export_picture(self.document))
+
+    @command("file.close", "&Close", ["Ctrl+W"], when=no_document)
+    def close_current(self) -> None:
+        """Close the tree; asks first when it has changes."""
+        self.close(self.document)
+
+    @command("file.quit", "&Quit", ["Ctrl+Q"])
+    def quit(self) -> None:
+        """Close the window."""
+        self.front.close()
+
+    # -- opening, saving, closing
+
+    @property
+    def _parent(self) -> QWidget:
+        return self.front.window()
+
+    def _remember(self, path: Path) -> None:
+        recent = self.workbench.settings.with_recent(path).recent_files
+        self.workbench.change_settings(recent_files=recent)
+
+    async def _open(self) -> None:
+        path = await dialogs.ask_open(self._parent)
+        if path is not None:
+            self.open_path(path)
+
+    async def _ask_trust(self, folder: Path) -> None:
+        if await dialogs.ask_trust(self._parent, folder):
+            self.workbench.trust(folder)
+
+    async def _save(self, document: Document, *, ask: bool = False) -> bool:
+        path = document.path
+        if ask or path is None:
+            name = stem(document) + ".json"
+            path = await dialogs.ask_save(self._parent, "Save tree", name, "Tree (*.json)")
+            if path is None:
+                return False
+        try:
+            if document is self.workbench.current and not document.clean:
+                document.keep_view(self.canvas.viewpoint)
+            self.workbench.save(document, path)
+        except files.ChangedOutside:
+            return await self._ask_outside(document) and await self._save(document)
+        except files.SaveFailed as failed:
+            await dialogs.ask(self._parent, "Not saved", str(failed), ("OK",))
+            return False
+        self._remember(path)
+        self.workbench.reload_cases()
+        self.front.tell(f"Saved {path.name}.")
+        return True
+
+    async def _close(self, document: Document) -> None:
+        if await self._may_close(document):
+            self.workbench.remove(document)
+
+    async def _may_close(self, document: Document) -> bool:
+        if document.clean:
+            return True
+        self.workbench.show_document(document)
+        choice = await dialogs.ask_save_changes(self._parent, stem(document))
+        return choice == "discard" or (choice == "save" and await self._save(document))
+
+    # -- what others did
+
+    async def _ask_outside(self, document: Document) -> bool:
+        """Let the person decide about what another program wrote; whether they keep what is here."""
+        if self._deciding or document.path is None:
+            return False
+        self._deciding = True
+        try:
+            while True:
+                path = document.path
+                choice = await dialogs.ask_changed_outside(self._parent, path.name, gone=not path.exists())
+                if choice != "difference":
+                    break
+                text = await asyncio.to_thread(files.difference, document.draft, path)
+                await dialogs.show_difference(self._parent, path.name, text)
+            if choice == "keep":
+                document.keep_mine()
+            elif choice == "reload":
+                self._reload(document)
+            else:
+                document.put_off()
+        except files.SaveFailed as failed:
+            self.front.tell(str(failed))
+            return False
+        finally:
+            self._deciding = False
+        return choice == "keep"
+
+    def _reload(self, document: Document) -> None:
+        refused = document.reload(card_size)
+        if refused is None:
+            self.workbench.reload_cases()
+            self.front.tell("Reloaded. Undo brings back the version before.")
+        else:
+            document.put_off()
+            self.front.tell(f"Not reloaded. {refused.problems[0].message}")
+
+    # -- export
+
+    async def _export(self, data: bytes, name: str) -> None:
+        path = await dialogs.ask_save(self._parent, "Export tree", name, "JSON (*.json)")
+        if path is not None:
+            await self._write(path, data)
+
+    async def _export_picture(self, document: Document) -> None:
+        kinds = ";;".join(f"{form.upper()} (*.{form})" for form in FORMS)
+        path = await dialogs.ask_save(self._parent, "Export picture", stem(document) + ".png", kinds)
+        if path is None:
+            return
+        render = FORMS.get(path.suffix.lower().removeprefix("."))
+        if render is None:
+            self.front.tell(f"A picture is written to a file ending in .{', .'.join(FORMS)}.")
+            return
+        overlay = self.canvas.scene().overlay
+        await self._write(path, render(document.draft, overlay, tokens=theme.tokens()))
+
+    async def _write(self, path: Path, data: bytes) -> None:
+        try:
+            files.save_bytes(path, data)
+        except files.SaveFailed as failed:
+            await dialogs.ask(self._parent, "Not exported", str(failed), ("OK",))
+            return
+        self.front.tell(f"Exported {path.name}.")
+
+
+def stem(document: Document) -> str:
+    """What a tree is called in titles and names of files: after its file, or by its id."""
+    path = document.path
+    if path is None:
+        return document.draft.tree.tree_id or "new-tree"
+    # Samples and projects call their tree "tree.json": then the folder is the better name.
+    return path.parent.name if path.stem == "tree" else path.stem
+
+
+def _found_line(found: Found) -> str:
+    snapshot = found.snapshot
+    where = str(snapshot.path.parent) if snapshot.path else "never saved"
+    since = "\nThe file was changed after that." if snapshot.is_overtaken() else ""
+    at = snapshot.at.astimezone()
+    return f"{snapshot.name}, {at.day} {at:%B %Y, %H:%M:%S}\n{where}{since}"
