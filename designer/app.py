@@ -90,7 +90,8 @@ def create(path: Path | None = None) -> "MainWindow":
     app.setQuitOnLastWindowClosed(False)
     settings = Settings.load()
     theme.apply(app, settings.theme)
-    window = MainWindow(settings)
+    with theme.undressed(app):
+        window = MainWindow(settings)
     if path is not None:
         window.open_path(path)
     tasks.launch(window.filing.offer_recovery())
@@ -124,6 +125,7 @@ async def _session(path: Path | None) -> None:
     gc.freeze()
     await closed
     await tasks.cancel_all()
+    await window.workbench.records.close()
     window.deleteLater()
 
 

@@ -17,29 +17,36 @@ from typing import Annotated, Final
 import typer
 
 from designer import resource
-from engine import Event, Session, TranscriptOptions, trail_of, write_tree
+from engine import Event, Session, TranscriptOptions, trail_of
 from engine.cli import (
+    FORM_HELP,
     NOT_TERMINAL,
     OK,
+    OUT_HELP,
+    TEXTS,
     TRUST_HELP,
     UNREADABLE,
     Command,
     Commands,
+    Opened,
     Steps,
     data_folder,
     drive,
     fail,
+    form_of,
     no_cases,
     open_tree,
     outcome_line,
     prepare_streams,
     proven,
+    put,
     say,
+    shown,
     write_file,
 )
 from engine.cli import app as engine_app
 from engine.evaluate import find_cases, inputs_of, read_lines
-from engine.records import JsonlSink
+from engine.records import DecisionRecorder, JsonlSink
 
 SAMPLE: Final = "samples/ssvc-deployer/tree.json"
 
@@ -129,98 +136,84 @@ def open_window(
 # -- export --------------------------------------------------------------------------------------------
 
 
-class ExportFormat(StrEnum):
+class ExportForm(StrEnum):
     """What a tree can be exported as."""
 
     json = "json"
-    png = "png"
-    svg = "svg"
+    html = "html"
     pdf = "pdf"
+    svg = "svg"
+    png = "png"
+    mmd = "mmd"
+    dot = "dot"
+
+
+_PICTURES: Final = (ExportForm.pdf, ExportForm.svg, ExportForm.png)
+_PRINTED: Final = tuple(form for form in ExportForm if form not in (ExportForm.pdf, ExportForm.png))
 
 
 @_own.command(cls=Command)
 def export(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A tree file.")],
-    form: Annotated[
-        ExportFormat | None,
-        typer.Option(
-            "--format", help="The canonical tree, or a picture of it; else what the name after --out ends in."
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="FILE", help="Write here. A picture needs it; a tree is else printed."
-        ),
-    ] = None,
+    out: Annotated[Path | None, typer.Argument(metavar="OUT", help=OUT_HELP)] = None,
+    form: Annotated[ExportForm | None, typer.Option("--format", help=FORM_HELP)] = None,
     dark: Annotated[bool, typer.Option("--dark", help="A picture in dark colours.")] = False,
     scale: Annotated[
         float | None,
-        typer.Option(min=0.1, max=8, help="Pixels of a picture to a unit; usually 2 for PNG, else 1."),
+        typer.Option(min=0.1, max=8, help="Pixels of a picture to a unit; usually 2 for png, else 1."),
     ] = None,
     trust: Annotated[bool, typer.Option("--trust", help=TRUST_HELP)] = False,
 ) -> None:
-    """Write a tree in its canonical form, for other tools to run, or as a picture.
+    """Write a tree for other tools and for readers.
 
-    It is refused while the tree has errors.
+    json: the canonical tree, for other programs to run; refused while the tree has errors.
+    html: a report of all it says with its picture, to read, print and pass on; it loads nothing.
+    pdf, svg, png: the whole tree as a picture. mmd: a Mermaid chart. dot: a Graphviz graph.
+
+    All but json show an unfinished tree as it is, and its errors are told.
 
     Exit codes:
     0: The tree was written.
-    1: The tree has errors, or the file cannot be written.
+    1: The tree has errors and was to be json, a part of it cannot be understood, or OUT cannot be written.
     2: The tree's file is no JSON document, or the command line is wrong.
     """
-    form = _form(form, out)
-    if form is ExportFormat.json:
-        for option, given in (("--dark", dark), ("--scale", scale is not None)):
-            if given:
-                raise typer.BadParameter("It is for pictures; this writes the tree.", param_hint=option)
-    elif out is None:
-        raise typer.BadParameter("A picture needs a file to be written to.", param_hint="--out")
-    tree = proven(open_tree(file, trust=trust)).tree
-    is_json = form is ExportFormat.json
-    data = write_tree(tree) if is_json else _picture(file, form=form, dark=dark, scale=scale)
-    if out is None:
-        typer.echo(data, nl=False)
+    named = form_of(form, out, ExportForm)
+    for option, given in (("--dark", dark), ("--scale", scale is not None)):
+        if given and named not in _PICTURES:
+            raise typer.BadParameter(f"It is for {', '.join(_PICTURES)}.", param_hint=option)
+    if out is None and named not in _PRINTED:
+        raise typer.BadParameter("This form needs a file to be written to.", param_hint="OUT")
+    opened = open_tree(file, trust=trust)
+    if named in TEXTS and named is not ExportForm.html:
+        put(TEXTS[named](opened), out)
     else:
-        write_file(out, data)
+        shown(opened)
+        put(_drawn(opened, named, dark=dark, scale=scale), out)
 
 
-def _form(named: ExportFormat | None, out: Path | None) -> ExportFormat:
-    """What to write: what was named, else what the file's name ends in; the two must not differ."""
-    suffix = out.suffix.lower() if out else ""
-    known = {f".{form}": form for form in ExportFormat}
-    if named is None:
-        if suffix and suffix not in known:
-            message = f"'{suffix}' tells no form; name one with --format: {', '.join(ExportFormat)}."
-            raise typer.BadParameter(message, param_hint="--out")
-        return known.get(suffix, ExportFormat.json)
-    if known.get(suffix, named) is not named:
-        message = f"The file is named as one that holds {known[suffix]}, but --format says {named}."
-        raise typer.BadParameter(message, param_hint="--out")
-    return named
-
-
-def _picture(
-    file: Path,
+def _drawn(
+    opened: Opened,
+    form: str,
     events: list[Event] | None = None,
     *,
-    form: str = "png",
     dark: bool = False,
     scale: float | None = None,
 ) -> bytes:
-    """The canvas of a tree file as a picture, with the path lit where there were events of a run."""
+    """A form with the picture of a tree, with the path lit where there were events of a run."""
     from designer.canvas.geometry import card_size
     from designer.canvas.overlay import moment
-    from designer.canvas.picture import FORMS
     from designer.document.files import Unreadable, open_tree
+    from designer.document.wording import in_plain_words
+    from designer.exporting import FORMS, Subject, badges
     from designer.theme import DARK, LIGHT
 
-    opened = open_tree(file, card_size)
-    if isinstance(opened, Unreadable):
-        fail(f"{file}: {opened.problems[0].message}")
-    overlay = None if events is None else moment(trail_of(events), None)
-    sized = {} if scale is None else {"scale": scale}
-    return FORMS[form](opened.draft, overlay, tokens=DARK if dark else LIGHT, **sized)
+    stored = open_tree(opened.file, card_size)
+    if isinstance(stored, Unreadable):
+        fail(f"{opened.file}: {stored.problems[0].message}")
+    problems = in_plain_words(opened.problems, opened.tree)
+    overlay = badges(problems) if events is None else moment(trail_of(events), None)
+    tokens = DARK if dark else LIGHT
+    return FORMS[form].write(Subject(stored.draft, opened.catalog, problems, overlay, tokens, scale))
 
 
 # -- without a screen ----------------------------------------------------------------------------------
@@ -247,18 +240,19 @@ def _run_headless(file: Path) -> int:
     events: list[Event] = []
     steps = Steps()
     with closing(JsonlSink(folder / "decisions.jsonl")) as records:
+        recorder = DecisionRecorder(records)
         session = Session(
             catalog=opened.catalog,
-            records=records,
+            recorder=recorder,
             record_scripted=True,
             transcript=TranscriptOptions(directory=folder),
         )
         start = inputs_of(case, opened.project.parameters)
         run = session.start(tree, start, observers=[events.append, steps])
-        result = asyncio.run(drive(run, steps))
+        result = asyncio.run(drive(run, steps, recorder=recorder))
     steps.must_have_been_read()
     picture = folder / "path.png"
-    write_file(picture, _picture(file, events))
+    write_file(picture, _drawn(opened, ExportForm.png, events))
     typer.echo(outcome_line(result))
     written = run.transcript.path if run.transcript else None
     for name, path in (("Transcript", written), ("Records", records.path), ("Picture", picture)):

@@ -6,16 +6,19 @@ as cancelled; a coroutine that is cancelled takes its dialog with it.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, cast
+from typing import TYPE_CHECKING, Final, Literal, cast
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QPageLayout
 from PySide6.QtWidgets import (
+    QComboBox,
     QDialog,
     QFileDialog,
     QHBoxLayout,
+    QLineEdit,
     QListWidget,
     QListWidgetItem,
     QPushButton,
@@ -24,7 +27,11 @@ from PySide6.QtWidgets import (
 )
 from shiboken6 import isValid
 
-from designer.forms import Listing, Text, plain
+from designer.document.names import one_line
+from designer.forms import Combo, Listing, Note, Text, plain
+
+if TYPE_CHECKING:
+    from PySide6.QtPrintSupport import QPrinter
 
 TREES: Final = "Trees (*.json)"
 
@@ -156,6 +163,79 @@ async def ask_trust(parent: QWidget | None, folder: Path) -> bool:
     return pressed == "trust"
 
 
+async def ask_property(parent: QWidget | None, known: Mapping[str, str]) -> tuple[str, str] | None:
+    """A state property and the value it shall have from here on; the known ones are offered with theirs."""
+    name, value = QComboBox(), QLineEdit()
+    name.setObjectName("property.name")
+    name.setEditable(True)
+    name.addItems(list(known))
+    name.setAccessibleName("State property")
+    value.setObjectName("property.value")
+    value.setAccessibleName("Value")
+    value.setText(known.get(name.currentText(), ""))
+    name.currentTextChanged.connect(lambda text: value.setText(known[text]) if text in known else None)
+    fields = QWidget()
+    column = QVBoxLayout(fields)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(5)
+    for label, field in (("State property", name), ("Value", value)):
+        column.addWidget(plain(label, role="label"))
+        column.addWidget(field)
+    dialog = _Question(
+        parent,
+        "Change a state property and run again",
+        "The run begins again with what was recorded. From this moment on it has the new value, and "
+        "questions that are no longer the same are asked again.",
+        (Button("cancel", "Cancel"), Button("run", "Run again", primary=True)),
+        "",
+        fields,
+    )
+    chosen = await _answered(dialog) and dialog.pressed == "run" and name.currentText().strip()
+    return (name.currentText().strip(), value.text()) if chosen else None
+
+
+async def ask_case(
+    parent: QWidget | None, name: str, taken: Collection[str], verdicts: Sequence[str], expected: str | None
+) -> tuple[str, str | None] | None:
+    """A name for a new case, none of the ``taken`` ones, and the verdict it shall expect, None for any."""
+    line, verdict, note = QLineEdit(name), Combo(least=12), Note()
+    line.setObjectName("case.name")
+    line.setAccessibleName("Name")
+    verdict.setObjectName("case.verdict")
+    verdict.setAccessibleName("Expected verdict")
+    verdict.addItem("Any")
+    verdict.addItems([one_line(each, 80) for each in verdicts])
+    verdict.setCurrentIndex(verdicts.index(expected) + 1 if expected in verdicts else 0)
+    fields = QWidget()
+    column = QVBoxLayout(fields)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(5)
+    for widget in (plain("Name", role="label"), line, note, plain("Expected verdict", role="label"), verdict):
+        column.addWidget(widget)
+    dialog = _Question(
+        parent,
+        "Keep as a case",
+        "The case gives again what is pinned now. A test with it passes when the run ends with this verdict; "
+        "it fails at a question that is not pinned.",
+        (Button("cancel", "Cancel"), Button("keep", "Keep", primary=True)),
+        "",
+        fields,
+    )
+
+    def check() -> None:
+        text = line.text().strip()
+        note.say("There is a case of this name." if text in taken else "" if text else "A case needs a name.")
+        dialog.enable("keep", on=not note.text)
+
+    line.textEdited.connect(lambda _: check())
+    line.setFocus()
+    line.selectAll()
+    if not (await _answered(dialog) and dialog.pressed == "keep"):
+        return None
+    index = verdict.currentIndex()
+    return line.text().strip(), verdicts[index - 1] if index > 0 else None
+
+
 async def ask_open(parent: QWidget | None, title: str = "Open tree", kind: str = TREES) -> Path | None:
     """An existing file."""
     dialog = QFileDialog(parent, title, "", f"{kind};;All files (*)")
@@ -170,6 +250,19 @@ async def ask_save(parent: QWidget | None, title: str, suggested: str, kind: str
     dialog.setDefaultSuffix(Path(suggested).suffix.removeprefix("."))
     dialog.selectFile(suggested)
     return await _chosen(dialog)
+
+
+async def ask_printer(parent: QWidget | None, name: str, *, landscape: bool) -> "QPrinter | None":
+    """The printer, or the file, that something of this name shall be printed to."""
+    from PySide6.QtPrintSupport import QPrintDialog, QPrinter
+
+    printer = QPrinter(QPrinter.PrinterMode.HighResolution)
+    printer.setDocName(name)
+    if landscape:
+        printer.setPageOrientation(QPageLayout.Orientation.Landscape)
+    dialog = QPrintDialog(printer, parent)
+    dialog.setWindowTitle(f"Print {name}")
+    return printer if await _answered(dialog) else None
 
 
 async def _chosen(dialog: QFileDialog) -> Path | None:
@@ -215,6 +308,7 @@ class _Question(QDialog):
     ) -> None:
         super().__init__(parent)
         self.pressed: str | None = None
+        self._buttons: dict[str, QPushButton] = {}
         self.setObjectName("dialog")
         self.setWindowTitle("Treewright")
         self.setFixedWidth(width)
@@ -248,7 +342,12 @@ class _Question(QDialog):
         made.setDefault(button.primary)
         made.setAutoDefault(button.primary)
         made.clicked.connect(lambda: self._press(button.id))
+        self._buttons[button.id] = made
         return made
+
+    def enable(self, id: str, *, on: bool) -> None:
+        """Whether this button can be pressed."""
+        self._buttons[id].setEnabled(on)
 
     def _press(self, pressed: str) -> None:
         self.pressed = pressed

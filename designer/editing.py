@@ -94,6 +94,12 @@ class Editing(Owner):
             return no_document(self)
         return rules.may_change_kind(document.draft, document.selection, kind)
 
+    def may_take(self) -> str | None:
+        """Whether a node or a note is chosen."""
+        document = self.workbench.current
+        chosen = document is not None and (document.selection or self.canvas.picked_notes)
+        return None if chosen else "Select a node or a note first."
+
     def may_use_branch(self) -> str | None:
         """Whether a branch is chosen."""
         return None if self.workbench.current and self.canvas.picked else "Click a branch first."
@@ -118,31 +124,27 @@ class Editing(Owner):
 
     # -- what is selected
 
-    @command(
-        "edit.delete", "&Delete", ["Delete", "Backspace"], nothing_selected, scope="canvas", icon="delete"
-    )
+    @command("edit.delete", "&Delete", ["Delete", "Backspace"], may_take, scope="canvas", icon="delete")
     def delete(self) -> None:
-        """Remove the selected nodes and the branches that led to them."""
-        ids = self.document.selection
-        self._edit(_counted("Delete", ids), lambda draft: edits.remove_nodes(draft, ids))
+        """Remove the chosen nodes, the branches that led to them, and the chosen notes."""
+        self._remove("Delete")
 
     @command("edit.select-all", "Select &all", ["Ctrl+A"], when=no_document, scope="canvas")
     def select_all(self) -> None:
-        """Select every node."""
+        """Select every node and every note."""
         self.document.select(self.document.draft.tree.nodes)
+        self.canvas.pick_notes(self.document.draft.notes)
 
-    @command("edit.cut", "Cu&t", ["Ctrl+X"], when=nothing_selected, scope="canvas")
+    @command("edit.cut", "Cu&t", ["Ctrl+X"], when=may_take, scope="canvas")
     def cut(self) -> None:
-        """Copy the selected nodes and remove them."""
+        """Copy the chosen nodes and notes and remove them."""
         self.copy()
-        ids = self.document.selection
-        self._edit(_counted("Cut", ids), lambda draft: edits.remove_nodes(draft, ids))
+        self._remove("Cut")
 
-    @command("edit.copy", "&Copy", ["Ctrl+C"], when=nothing_selected, scope="canvas")
+    @command("edit.copy", "&Copy", ["Ctrl+C"], when=may_take, scope="canvas")
     def copy(self) -> None:
-        """Put the selected nodes on the clipboard, as text that other programs can read too."""
-        document = self.document
-        text = clipboard.spell(clipboard.take(document.draft, document.selection))
+        """Put the chosen nodes and notes on the clipboard, as text that other programs can read too."""
+        text = clipboard.spell(self._clip())
         mime = QMimeData()
         mime.setData(clipboard.MIME, text.encode())
         mime.setText(text)
@@ -158,12 +160,10 @@ class Editing(Owner):
         """Paste, and keep branches that led to nodes this tree has too."""
         self._paste(outgoing=True)
 
-    @command("edit.duplicate", "D&uplicate", ["Ctrl+D"], when=nothing_selected, scope="canvas")
+    @command("edit.duplicate", "D&uplicate", ["Ctrl+D"], when=may_take, scope="canvas")
     def duplicate(self) -> None:
-        """Add a copy of the selected nodes beside them."""
-        document = self.document
-        clip = clipboard.take(document.draft, document.selection)
-        self._edit(_counted("Duplicate", clip.nodes), lambda draft: clipboard.put(draft, clip))
+        """Add a copy of the chosen nodes and notes beside them."""
+        self._put("Duplicate", self._clip())
 
     @command("select.downstream", "Select do&wnstream", ["Ctrl+Shift+Down"], nothing_selected, scope="canvas")
     def select_downstream(self) -> None:
@@ -440,10 +440,34 @@ class Editing(Owner):
             self.front.tell(str(refused))
             return
         at = None if self.canvas.pointer is None else _place(self.canvas.pointer)
-        self._edit(
-            _counted("Paste", clip.nodes), lambda draft: clipboard.put(draft, clip, at, outgoing=outgoing)
-        )
+        self._put("Paste", clip, at, outgoing=outgoing)
         self.canvas.reveal(next(iter(self.document.selection), ""))
+
+    def _clip(self) -> clipboard.Clip:
+        """A copy of what is chosen."""
+        document = self.document
+        return clipboard.take(document.draft, document.selection, self.canvas.picked_notes)
+
+    def _put(
+        self, verb: str, clip: clipboard.Clip, at: Place | None = None, *, outgoing: bool = False
+    ) -> None:
+        """Add copies and choose them."""
+        before = self.document.draft.notes.keys()
+        self._edit(
+            _counted(verb, clip.nodes, clip.notes),
+            lambda draft: clipboard.put(draft, clip, at, outgoing=outgoing),
+        )
+        if not clip.nodes:
+            self.document.select(())
+        self.canvas.pick_notes(self.document.draft.notes.keys() - before)
+
+    def _remove(self, verb: str) -> None:
+        """Take away what is chosen."""
+        ids, notes = self.document.selection, self.canvas.picked_notes
+        self._edit(
+            _counted(verb, ids, notes),
+            lambda draft: edits.set_notes(edits.remove_nodes(draft, ids), dict.fromkeys(notes)),
+        )
 
     def _edit(self, label: str, change: Callable[[Draft], Draft], merge: str | None = None) -> None:
         self.document.edit(label, change, merge)
@@ -465,8 +489,13 @@ def _card(draft: Draft, node_id: NodeId) -> Rect:
     return Rect(place.x, place.y, *card_size(draft.tree.nodes[node_id], node_id))
 
 
-def _counted(verb: str, nodes: Collection[NodeId]) -> str:
-    return f"{verb} node" if len(nodes) == 1 else f"{verb} {len(nodes)} nodes"
+def _counted(verb: str, nodes: Collection[NodeId], notes: Collection[str] = ()) -> str:
+    """What is done to how many nodes and notes: "Delete node", "Paste 2 nodes and 1 note"."""
+    if len(nodes) + len(notes) == 1:
+        return f"{verb} {'node' if nodes else 'note'}"
+    parts = ((len(nodes), "node"), (len(notes), "note"))
+    counts = [f"1 {word}" if n == 1 else f"{n} {word}s" for n, word in parts if n]
+    return f"{verb} {' and '.join(counts)}"
 
 
 def _added(kind: str) -> str:

@@ -12,11 +12,12 @@ from PySide6.QtWidgets import QWidget
 from designer import dialogs, resource, theme
 from designer.actions import command
 from designer.canvas.geometry import card_size
-from designer.canvas.picture import FORMS
+from designer.canvas.printing import print_tree, suits_landscape
 from designer.document import files
 from designer.document.document import Document
 from designer.document.recovery import Found
 from designer.document.wording import in_plain_words
+from designer.exporting import FORMS, Subject
 from designer.owner import Front, Owner, no_document
 from designer.tasks import launch
 from designer.workbench import Workbench
@@ -167,12 +168,23 @@ class Filing(Owner):
             self.front.show_place(first.node, first.field)
             self.front.tell(f"Not exported. {first.message}")
             return
-        launch(self._export(write_tree(tree), stem(document) + ".export.json"))
+        launch(self._export(write_tree(tree), document.title + ".export.json"))
 
-    @command("file.export-picture", "Export &picture…", when=no_document)
-    def export_picture(self) -> None:
-        """Write the whole tree as PNG, SVG or PDF, by the name of the file."""
-        launch(self._export_picture(self.document))
+    @command(
+        "file.export-as",
+        "Export &as…",
+        ["Ctrl+Shift+E"],
+        when=no_document,
+        tip="A report, a picture, or a chart for other programs",
+    )
+    def export_as(self) -> None:
+        """Write a report, a picture or a chart of the whole tree, by the name of the file."""
+        launch(self._export_as(self.document))
+
+    @command("file.print", "P&rint…", when=no_document)
+    def print(self) -> None:
+        """Print the whole tree."""
+        launch(self._print(self.document))
 
     @command("file.close", "&Close", ["Ctrl+W"], when=no_document)
     def close_current(self) -> None:
@@ -206,7 +218,7 @@ class Filing(Owner):
     async def _save(self, document: Document, *, ask: bool = False) -> bool:
         path = document.path
         if ask or path is None:
-            name = stem(document) + ".json"
+            name = document.title + ".json"
             path = await dialogs.ask_save(self._parent, "Save tree", name, "Tree (*.json)")
             if path is None:
                 return False
@@ -221,7 +233,8 @@ class Filing(Owner):
             return False
         self._remember(path)
         self.workbench.reload_cases()
-        self.front.tell(f"Saved {path.name}.")
+        others = " and ".join(other.name for other in document.stored.renamed_in) if document.stored else ""
+        self.front.tell(f"Saved {path.name}.{f' The new ids are in {others} too.' if others else ''}")
         return True
 
     async def _close(self, document: Document) -> None:
@@ -232,7 +245,7 @@ class Filing(Owner):
         if document.clean:
             return True
         self.workbench.show_document(document)
-        choice = await dialogs.ask_save_changes(self._parent, stem(document))
+        choice = await dialogs.ask_save_changes(self._parent, document.title)
         return choice == "discard" or (choice == "save" and await self._save(document))
 
     # -- what others did
@@ -279,17 +292,48 @@ class Filing(Owner):
         if path is not None:
             await self._write(path, data)
 
-    async def _export_picture(self, document: Document) -> None:
-        kinds = ";;".join(f"{form.upper()} (*.{form})" for form in FORMS)
-        path = await dialogs.ask_save(self._parent, "Export picture", stem(document) + ".png", kinds)
+    async def _export_as(self, document: Document) -> None:
+        forms = {suffix: form for suffix, form in FORMS.items() if suffix != "json"}
+        kinds = ";;".join(f"{form.title} (*.{suffix})" for suffix, form in forms.items())
+        path = await dialogs.ask_save(self._parent, "Export as", document.title + ".html", kinds)
         if path is None:
             return
-        render = FORMS.get(path.suffix.lower().removeprefix("."))
-        if render is None:
-            self.front.tell(f"A picture is written to a file ending in .{', .'.join(FORMS)}.")
+        form = forms.get(path.suffix.lower().removeprefix("."))
+        if form is None:
+            self.front.tell(f"The name of the file must end in .{', .'.join(forms)}.")
             return
-        overlay = self.canvas.scene().overlay
-        await self._write(path, render(document.draft, overlay, tokens=theme.tokens()))
+        subject = Subject(
+            document.draft,
+            document.catalog,
+            document.problems,
+            self.canvas.scene().overlay,
+            theme.tokens(),
+        )
+        await self._while_telling(f"Exporting {path.name}…")
+        await self._write(path, form.write(subject))
+
+    async def _print(self, document: Document) -> None:
+        landscape = suits_landscape(document.draft)
+        printer = await dialogs.ask_printer(self._parent, document.title, landscape=landscape)
+        if printer is None:
+            return
+        pages = (
+            dialogs.Button("several", "Several pages"),
+            dialogs.Button("one", "One page", primary=True),
+        )
+        words = "On one page a large tree gets small; several pages can be read and put together."
+        pressed = await dialogs.choose(self._parent, f"Print {document.title}", words, pages)
+        if pressed is None:
+            return
+        await self._while_telling("Printing…")
+        printed = print_tree(printer, document.draft, self.canvas.scene().overlay, one_page=pressed == "one")
+        count = "1 page" if printed == 1 else f"{printed} pages"
+        self.front.tell(f"Printed {count}." if printed else "The printer took nothing. Nothing was printed.")
+
+    async def _while_telling(self, words: str) -> None:
+        """Say what takes a while, and let it be seen before it begins."""
+        self.front.tell(words)
+        await asyncio.sleep(0.05)
 
     async def _write(self, path: Path, data: bytes) -> None:
         try:
@@ -298,15 +342,6 @@ class Filing(Owner):
             await dialogs.ask(self._parent, "Not exported", str(failed), ("OK",))
             return
         self.front.tell(f"Exported {path.name}.")
-
-
-def stem(document: Document) -> str:
-    """What a tree is called in titles and names of files: after its file, or by its id."""
-    path = document.path
-    if path is None:
-        return document.draft.tree.tree_id or "new-tree"
-    # Samples and projects call their tree "tree.json": then the folder is the better name.
-    return path.parent.name if path.stem == "tree" else path.stem
 
 
 def _found_line(found: Found) -> str:

@@ -4,7 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, Literal, Self
 
-from platformdirs import user_config_path, user_data_path
+from platformdirs import user_cache_path, user_config_path, user_data_path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from PySide6.QtCore import QIODevice, QSaveFile
 
@@ -76,6 +76,11 @@ class Settings(BaseModel):
 def settings_path() -> Path:
     """Where the settings lie."""
     return user_config_path(_APP) / "settings.json"
+
+
+def cache_folder() -> Path:
+    """Where what can be made again lies."""
+    return user_cache_path(_APP)
 
 
 def data_folder() -> Path:

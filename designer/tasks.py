@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from threading import Thread
 from typing import Final, TypeVar
 
 _Result = TypeVar("_Result")
@@ -30,6 +32,26 @@ def launch(
     _tasks.add(task)
     task.add_done_callback(ended)
     return task
+
+
+async def aside(work: Callable[[], _Result]) -> _Result:
+    """What comes of work that may take long, done in a thread that nobody waits for when the window goes.
+
+    A thread of the loop's own pool would be waited for: the loop closes only after its last one has ended.
+    """
+    future: Future[_Result] = Future()
+    future.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            result = work()
+        except BaseException as error:  # noqa: BLE001 - whatever it is, who waits shall hear it
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+    Thread(target=run, name="aside", daemon=True).start()
+    return await asyncio.wrap_future(future)
 
 
 async def cancel_all() -> None:

@@ -4,6 +4,8 @@ Fusion with our own palette looks the same on every platform; ``setColorScheme``
 application on most Linux desktops.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from string import Template
@@ -141,6 +143,19 @@ def apply(app: QApplication, mode: Mode) -> None:
         _dress(app)
 
 
+@contextmanager
+def undressed(app: QApplication) -> Iterator[None]:
+    """Make many widgets without the style sheet, which is given to all of them at the end.
+
+    A widget that has one is dressed anew, with all in it, each time it is put into another.
+    """
+    app.setStyleSheet("")
+    try:
+        yield
+    finally:
+        app.setStyleSheet(_style_sheet(tokens()))
+
+
 def font(size: int = 13, *, bold: bool = False, mono: bool = False) -> QFont:
     """The interface font (Inter where it is installed) or the monospaced one, ``size`` pixels high."""
     if mono:
@@ -170,15 +185,16 @@ def icon(name: str, colour: str | None = None) -> QIcon:
     picture = QIcon()
     ink = colour or colours.text
     # Without a picture of its own a selected icon gets a tint.
-    inks = {QIcon.Mode.Normal: ink, QIcon.Mode.Selected: ink, QIcon.Mode.Disabled: faint(colours)}
-    for mode, shade in inks.items():
+    modes = {ink: (QIcon.Mode.Normal, QIcon.Mode.Selected), faint(colours): (QIcon.Mode.Disabled,)}
+    for shade, shown in modes.items():
         for size in (16, 20, 24, 32, 48):
             pixmap = QPixmap(QSize(size, size))
             pixmap.fill(Qt.GlobalColor.transparent)
             painter = QPainter(pixmap)
             drawing(name, shade).render(painter, QRectF(0, 0, size, size))
             painter.end()
-            picture.addPixmap(pixmap, mode)
+            for mode in shown:
+                picture.addPixmap(pixmap, mode)
     return picture
 
 
@@ -387,6 +403,19 @@ QHeaderView { background: $panel; border: none; }
 QHeaderView::section { background: $panel; color: $secondary; border: none; border-bottom: 1px solid $line;
     padding: 5px 6px; font-size: 12px; font-weight: 400; }
 QTableCornerButton::section { background: $panel; border: none; }
+
+QFrame#timeline { background: $panel; border: none; border-top: 1px solid $line; }
+QFrame#timeline[state="past"] { background: $wash; }
+QFrame#timeline QToolButton { background: transparent; border-color: transparent; padding: 3px; }
+QFrame#timeline QToolButton:hover { background: $hover; }
+QFrame#timeline QToolButton:focus { border: 2px solid $accent; padding: 2px; }
+QSlider::groove:horizontal { height: 4px; background: $line; border-radius: 2px; }
+QSlider::sub-page:horizontal { background: $accent; border-radius: 2px; }
+QSlider::sub-page:horizontal:disabled { background: $line; }
+QSlider::handle:horizontal { width: 12px; margin: -5px 0; border: 1px solid $panel; border-radius: 7px;
+    background: $accent; }
+QSlider::handle:horizontal:focus { border-color: $text; }
+QSlider::handle:horizontal:disabled { background: $thumb; }
 
 QGraphicsView { background: $canvas; border: none; }
 QGraphicsView:focus { border: none; }

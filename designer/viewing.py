@@ -1,6 +1,7 @@
 """What the canvas shows of the current document and its run, and the commands of looking at it."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 from weakref import WeakKeyDictionary
 
@@ -14,9 +15,10 @@ from designer.document.document import Document
 from designer.document.draft import Draft
 from designer.document.names import names_of
 from designer.owner import Front, Owner, no_document, nothing_selected
-from designer.running import RunState
+from designer.proof import WORKING
+from designer.running import RunState, source_words
 from designer.workbench import Workbench
-from engine import NodeId, Trail, Tree
+from engine import ClassifyNode, NodeId, Trail, Tree
 
 _STANDING: Final[Mapping[RunState, Standing]] = {RunState.PAUSED: "paused", RunState.ASKING: "asks you"}
 
@@ -27,8 +29,11 @@ class Viewing(Owner):
     def __init__(self, workbench: Workbench, front: Front) -> None:
         super().__init__(workbench, front)
         self._viewpoints = WeakKeyDictionary[Document, Viewpoint]()
+        self._with_costs = False
+        workbench.proof.changed.connect(self._show_costs)
         workbench.running.trail_changed.connect(self._show_trail)
         workbench.running.state_changed.connect(lambda _: self._show_trail(workbench.running.trail))
+        workbench.running.sources_changed.connect(lambda _: self.show())
 
     def show(self) -> None:
         """Show the current document as it is now, or nothing."""
@@ -99,6 +104,20 @@ class Viewing(Owner):
         """Show a map of trees that are larger than the view, or none."""
         self.canvas.minimap.wanted = on
 
+    @command(
+        "view.bounds",
+        "Show &bounds",
+        ["Ctrl+B"],
+        when=no_document,
+        checkable=True,
+        tip="On each card the LLM calls and visits to come, at best and at worst",
+    )
+    def bounds(self, on: bool) -> None:
+        """Show on each card what runs can cost, or not."""
+        self._with_costs = on
+        self.show()
+        self._tell_late()
+
     @command("view.light", "&Light", checkable=True)
     def light(self, _on: bool) -> None:
         """Bright colours."""
@@ -124,9 +143,33 @@ class Viewing(Owner):
 
     def _overlay(self, document: Document) -> Overlay:
         running = self.workbench.running
-        trail = running.trail if running.document is document else Trail()
-        at = running.stop.node if running.stop and running.document is document else trail.current
-        return moment(trail, at, _STANDING.get(running.state, "running")).with_problems(document.problems)
+        mine = running.document is document
+        trail, at = (running.trail, running.at) if mine else (Trail(), None)
+        standing = "past" if running.past else _STANDING.get(running.state, "running")
+        return replace(
+            moment(trail, at, standing),
+            past=mine and running.past,
+            sources=self._sources(document),
+            costs=self.workbench.proof.costs if self._with_costs else {},
+        ).with_problems(document.problems)
+
+    def _show_costs(self) -> None:
+        if self._with_costs:
+            self.show()
+            self._tell_late()
+
+    def _tell_late(self) -> None:
+        if self._with_costs and self.workbench.proof.late:
+            self.front.tell(WORKING)
+
+    def _sources(self, document: Document) -> Mapping[NodeId, str]:
+        """Which nodes get what they give from elsewhere than usual, in a word each."""
+        nodes = document.draft.tree.nodes
+        chosen = self.workbench.running.answering(document).chosen
+        return {
+            node: source_words(source, question=isinstance(nodes.get(node), ClassifyNode))
+            for node, source in chosen.items()
+        }
 
     def _show_trail(self, trail: Trail) -> None:
         document = self.workbench.current
@@ -135,6 +178,8 @@ class Viewing(Owner):
         overlay = self._overlay(document)
         self.canvas.show_draft(document.draft, overlay, document.selection)
         self.canvas.set_breadcrumb(_breadcrumb(trail, overlay.current))
+        if self.workbench.running.following and overlay.current is not None:
+            self.canvas.reveal(overlay.current)
 
 
 def _breadcrumb(trail: Trail, current: NodeId | None) -> list[tuple[str, bool]]:

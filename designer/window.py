@@ -36,7 +36,7 @@ from designer.debugging import Answers, Debugging
 from designer.document.document import Document
 from designer.document.draft import Draft
 from designer.editing import Editing
-from designer.filing import Filing, stem
+from designer.filing import Filing
 from designer.forms import plain
 from designer.pages import Banner, Pages
 from designer.panels import PANELS, Panel
@@ -45,6 +45,7 @@ from designer.panels.palette import PalettePanel
 from designer.running import RunState
 from designer.settings import Settings, settings_path
 from designer.tasks import launch
+from designer.timeline import Timeline
 from designer.viewing import Viewing
 from designer.workbench import Workbench
 from engine import NODE_TYPES, NodeId
@@ -78,9 +79,12 @@ _MENUS: Final[Mapping[str, Sequence[_Entry]]] = {
         "edit.cut", "edit.copy", "edit.duplicate", "edit.delete", "",
         "node.detach", "node.heal", "",
         "select.downstream", "select.upstream", ("&Align", _ALIGN), "edit.layout-selection", "edit.pin",
-        "note.frame",
+        "note.frame", "",
+        "run.to", "run.breakpoint", "run.previous-visit", "run.next-visit",
     ],
-    "branch": ["branch.insert", "branch.lead", "branch.end", "", "branch.disconnect"],
+    "branch": [
+        "branch.insert", "branch.lead", "branch.end", "", "branch.disconnect", "", "branch.breakpoint",
+    ],
     "note": ["note.edit", "note.colour", "", "note.delete"],
     "ground": [
         "node.add", "note.add", "", "edit.paste", "edit.paste-linked", "", "edit.select-all", "edit.layout",
@@ -117,6 +121,7 @@ class MainWindow(QMainWindow):
         self._edited.setFixedWidth(62)
         self._answers = Answers(self.workbench)
         self._banner = Banner("Take over")
+        self._timeline = Timeline(self.workbench)
         self._message = _named("message", plain())
         self.panels: dict[str, QWidget] = {}
         self.docks: dict[str, QDockWidget] = {}
@@ -140,6 +145,8 @@ class MainWindow(QMainWindow):
         )
         self._place_toolbar()
         self._place_menus()
+        looking = (self.commands[id_] for id_ in ("run.back", "run.forward", "run.newest"))
+        self._timeline.place_buttons(*looking)
         self._connect()
         self._factory_state = self.saveState(STATE_VERSION)
         self._restore_layout()
@@ -198,6 +205,7 @@ class MainWindow(QMainWindow):
         column.addWidget(self._tabs)
         column.addWidget(self._banner)
         column.addWidget(self.pages, 1)
+        column.addWidget(self._timeline)
         self.setCentralWidget(centre)
         self._message.setContentsMargins(10, 0, 10, 0)
         self.statusBar().addWidget(self._message, 1)
@@ -280,7 +288,7 @@ class MainWindow(QMainWindow):
             ["file.open-sample", "file.recover", "", "file.save", "file.save-as"],
         )
         self.commands.fill(file, ["file.reload", "file.previous", "file.take-over", ""])
-        self.commands.fill(file, ["file.export", "file.export-picture"])
+        self.commands.fill(file, ["file.export", "file.export-as", "file.print"])
         self.commands.fill(file, ["", "file.close", "file.quit"])
         edit = self.menuBar().addMenu("&Edit")
         self._fill(
@@ -305,7 +313,8 @@ class MainWindow(QMainWindow):
         self._fill(arrange, ["edit.grow-right", "edit.grow-down", "", *_ALIGN])
         view = self.menuBar().addMenu("&View")
         self.commands.fill(view, ["view.fit", "view.fit-selection", "view.actual-size", "view.zoom-in"])
-        self.commands.fill(view, ["view.zoom-out", "", "view.back", "view.forward", "view.minimap", ""])
+        self.commands.fill(view, ["view.zoom-out", "", "view.back", "view.forward", ""])
+        self.commands.fill(view, ["view.bounds", "view.minimap", ""])
         self.commands["view.minimap"].setChecked(True)
         appearance = view.addMenu("&Appearance")
         self.commands.fill(appearance, [f"view.{mode}" for mode in _MODES])
@@ -316,7 +325,17 @@ class MainWindow(QMainWindow):
         self._fill_panels_menu(view.addMenu("&Panels"))
         self.commands.fill(view, ["view.reset"])
         run = self.menuBar().addMenu("&Run")
-        self.commands.fill(run, ["run.start", "run.step", "run.pause", "run.stop"])
+        self._fill(
+            run,
+            [
+                "run.start", "run.step", "run.step-question", "run.to", "run.pause", "run.stop",
+                "run.restart", "",
+                "run.back", "run.forward", "run.newest", "run.previous-visit", "run.next-visit",
+                "run.follow", "",
+                "run.breakpoint", "branch.breakpoint", "run.breakpoints-off", "",
+                "run.open-log", "run.save-log",
+            ],
+        )  # fmt: skip
 
     def _fill(self, menu: QMenu, entries: Sequence[_Entry]) -> None:
         menu.setToolTipsVisible(True)
@@ -351,6 +370,7 @@ class MainWindow(QMainWindow):
         bench.trouble.connect(self.tell)
         self._banner.pressed.connect(lambda: self.run_command("file.take-over"))
         bench.running.state_changed.connect(self._show_state)
+        bench.running.trail_changed.connect(lambda _: self.commands.refresh())
         canvas.delete_requested.connect(lambda: self.run_command("edit.delete"))
         canvas.open_requested.connect(lambda node: self.show_place(node, None))
         canvas.menu_requested.connect(self._show_menu)
@@ -404,7 +424,7 @@ class MainWindow(QMainWindow):
     def _refresh(self, *_: object) -> None:
         document = self.workbench.current
         self.viewing.show()
-        name = stem(document) if document else ""
+        name = document.title if document else ""
         self._title.setText(name)
         self._edited.setText("" if document is None or document.clean else "• edited")
         self.setWindowTitle(f"{name}[*] — Treewright" if name else "Treewright")
@@ -418,7 +438,8 @@ class MainWindow(QMainWindow):
         self.commands.refresh()
 
     def _show_state(self, state: RunState) -> None:
-        self.commands["run.start"].setText("Continue" if state is RunState.PAUSED else "Run")
+        going_on = state is RunState.PAUSED or self.workbench.running.past
+        self.commands["run.start"].setText("Continue" if going_on else "Run")
         self.commands.refresh()
 
     def _list_documents(self) -> None:
@@ -426,7 +447,7 @@ class MainWindow(QMainWindow):
         while self._tabs.count():
             self._tabs.removeTab(0)
         for document in self.workbench.documents:
-            self._tabs.addTab(stem(document))
+            self._tabs.addTab(document.title)
         if self.workbench.current in self.workbench.documents:
             self._tabs.setCurrentIndex(self.workbench.documents.index(self.workbench.current))
         self._tabs.blockSignals(False)
@@ -435,7 +456,7 @@ class MainWindow(QMainWindow):
 
     def _name_tabs(self) -> None:
         for index, document in enumerate(self.workbench.documents[: self._tabs.count()]):
-            self._tabs.setTabText(index, stem(document) + ("" if document.clean else " •"))
+            self._tabs.setTabText(index, document.title + ("" if document.clean else " •"))
 
     def _list_recent(self) -> None:
         self._recent.clear()

@@ -11,31 +11,45 @@ from typing import Final
 from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
 
 from designer.document import layout
+from designer.document.design import direction
 from designer.document.document import Document
-from designer.document.files import SaveFailed
+from designer.document.draft import Draft, new_names
+from designer.document.files import SaveFailed, add_line
 from designer.document.folders import state_folder, state_path
 from designer.document.locks import Lock, acquire, seize
+from designer.document.names import asked_for
 from designer.document.recovery import Found, Keeper, Recovery
+from designer.proof import Proof
 from designer.running import RunController, RunState
-from designer.settings import Settings, data_folder
+from designer.settings import Settings, cache_folder, data_folder
+from designer.store import FORMER, RECORDS, RecordStore
+from designer.tasks import launch
 from engine import (
     Catalog,
-    CatalogError,
     Inputs,
     NodeId,
-    PersonDecider,
     Project,
     ProjectError,
+    RecordingFailed,
     Session,
     TranscriptOptions,
+    Tree,
     catalog_of,
     load_project,
     standard_catalog,
+    tree_hash,
 )
-from engine.evaluate import Case, find_cases, inputs_of, read_cases
-from engine.records import JsonlSink
+from engine.evaluate import (
+    Case,
+    Expectation,
+    find_cases,
+    inputs_of,
+    read_cases,
+    read_lines,
+    read_run_log,
+    write_case,
+)
 
-RECORDS: Final = "decisions.jsonl"
 WRITING_MS: Final = 200
 """How long another program may take to replace a file by several steps."""
 
@@ -76,7 +90,10 @@ class Workbench(QObject):
         self._parameters: dict[Document, dict[str, str]] = {}
         self.case_trouble: str | None = None
         self.transcripts_folder: Path = settings.transcripts_folder or data_folder() / "transcripts"
-        self.records_path: Path = settings.records_path or data_folder() / RECORDS
+        former = None if settings.records_path else data_folder() / FORMER
+        path = settings.records_path or data_folder() / RECORDS
+        self.records = RecordStore(path, cache_folder() / "records", former, self)
+        self.records.trouble.connect(self.trouble)
         self.recovery = Recovery(state_folder() / "recovery")
         self._care: dict[Document, _Care] = {}
         # Only a hint: it forgets a file that is replaced, and says nothing on some network folders.
@@ -84,8 +101,8 @@ class Workbench(QObject):
         self._written = QTimer(self, interval=WRITING_MS, singleShot=True)
         self._watcher.fileChanged.connect(lambda _: self._written.start())
         self._written.timeout.connect(self.look_outside)
-        self.running = RunController(self._prepare, self)
-        self._sink: JsonlSink | None = None
+        self.running = RunController(self._prepare, parent=self)
+        self.proof = Proof(self)
         self.running.state_changed.connect(self._note_state)
 
     def add(self, document: Document) -> None:
@@ -104,8 +121,7 @@ class Workbench(QObject):
 
     def remove(self, document: Document) -> None:
         """Close a document; its changes are gone. The last one opened before it becomes current."""
-        if self.running.document is document:
-            self.running.cancel()
+        self.running.close(document)
         care = self._care.pop(document)
         care.keeper.close()
         self._parameters.pop(document, None)
@@ -123,6 +139,7 @@ class Workbench(QObject):
         if self.running.document is not document:
             self.running.forget()
         self.running.choose_case(None)
+        self.proof.follow(document)
         self.current_changed.emit(document)
         self.reload_cases()
 
@@ -188,6 +205,31 @@ class Workbench(QObject):
                 await asyncio.wrap_future(self._care[document].keeper.keep())
             found.discard()
 
+    async def open_run_log(self, path: Path, card_size: layout.CardSize = layout.usual_size) -> None:
+        """Show a recorded run over its tree: an open document's, else one that is opened for it, read-only.
+
+        Raises ``DocumentRefused`` or ``OSError`` when there is no log to be read. Nothing happens while a run
+        goes on.
+        """
+        log = await asyncio.to_thread(read_run_log, path)
+        if self.running.active:
+            return
+        start, open_ones = log.start, [d for d in (self.current, *self.documents) if d is not None]
+        document = next((d for d in open_ones if tree_hash(d.draft.tree) == start.tree_hash), None)
+        older = document is None
+        if document is None:
+            twin = next((d for d in open_ones if d.draft.tree.tree_id == start.tree.tree_id), None)
+            document = _document_of(start.tree, twin, card_size)
+            catalog = twin.catalog if twin else document.catalog
+            self.add(document)
+            document.catalog = catalog
+            document.read_only = f"This is the tree of the run in {path.name}. It can be run, but not edited."
+        else:
+            self.show_document(document)
+        self.running.show_log(document, log, path.name, older=older)
+        for problem in log.problems:
+            self.trouble.emit(f"{path.name}: {problem.message}")
+
     def look_outside(self) -> None:
         """See whether other programs changed the current document's files, or who edits them."""
         self._watch()
@@ -219,6 +261,39 @@ class Workbench(QObject):
                 self.case_trouble = f"{path.name}{line}: {problems[0].message}{more}"
         self.cases_changed.emit(self.cases)
 
+    def may_keep_case(self, document: Document) -> str | None:
+        """Why what is pinned cannot be kept as a case now, in plain words; None when it can."""
+        stored = document.stored
+        # Saving gives renamed nodes their new names in the cases too, and must not find them there already.
+        saved = stored is not None and not new_names(stored.draft, document.draft)
+        return None if saved else "Save the tree first. Its cases are kept beside it."
+
+    def case_ids(self, document: Document) -> frozenset[str]:
+        """What the cases of a document's file are called, also those that do not fit its tree."""
+        try:
+            lines = read_lines(find_cases(document.path), document.draft.tree) if document.path else ()
+        except OSError:
+            return frozenset()
+        return frozenset(line.id for line in lines if line.id is not None)
+
+    def keep_case(self, document: Document, id: str, verdict: str | None = None) -> Path:
+        """Add what is pinned, with the inputs that were given, to the cases of a document's file.
+
+        The case expects this verdict, or none in particular. Raises ``SaveFailed``.
+        """
+        tree = document.draft.tree
+        case = self.running.answering(document).as_case(tree, id)
+        given = {n: text for n, text in self._parameters.get(document, {}).items() if n in asked_for(tree)}
+        changes: dict[str, object] = {"params": {**given, **case.params}} if given else {}
+        if verdict is not None or "expect" in case.model_fields_set:
+            changes["expect"] = Expectation() if verdict is None else Expectation(verdict=verdict)
+        if document.path is None:
+            raise ValueError("the cases of a document that has no file yet have no place")
+        path = find_cases(document.path)
+        add_line(path, write_case(case.model_copy(update=changes)).encode())
+        self.reload_cases()
+        return path
+
     @property
     def parameters(self) -> dict[str, str]:
         """What a person gave for the placeholders of the current document's texts, by name."""
@@ -246,6 +321,7 @@ class Workbench(QObject):
         self.change_settings(trusted_folders=(*self.settings.trusted_folders, folder))
         for document in self.documents:
             document.catalog = self._catalog(document)
+        self.proof.look()
 
     def change_settings(self, **changes: object) -> None:
         """Change preferences and store them."""
@@ -294,43 +370,35 @@ class Workbench(QObject):
             return standard_catalog()
         try:
             return catalog_of(project, folder, trusted=folder in self.settings.trusted_folders)
-        except CatalogError as error:
+        except ProjectError as error:
             self.trouble.emit(str(error))
             return catalog_of(project, folder, trusted=False)
 
-    def _prepare(
-        self, document: Document, case: Case | None, decider: PersonDecider
-    ) -> tuple[Session, Inputs]:
+    def _prepare(self, document: Document, case: Case) -> tuple[Session, Inputs]:
         session = Session(
-            decider=decider,
             catalog=document.catalog,
             transcript=TranscriptOptions(directory=self.transcripts_folder),
-            records=self._open_records(),
+            recorder=self.records.recorder,
         )
-        inputs = inputs_of(case) if case else Inputs()
         entered = self._parameters.get(document, {})
-        parameters = {**self.default_parameters(document), **entered, **inputs.parameters}
-        return session, replace(inputs, parameters=parameters)
-
-    def _open_records(self) -> JsonlSink | None:
-        self._close_records()
-        try:
-            self.records_path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._sink = JsonlSink(self.records_path)
-        except OSError as error:
-            # A run must not depend on a place to record it; the person is told, and the run goes on.
-            self.trouble.emit(f"Decisions are not recorded: {error.strerror}.")
-        return self._sink
-
-    def _close_records(self) -> None:
-        if self._sink is not None:
-            self._sink.close()
-            self._sink = None
+        return session, inputs_of(case, {**self.default_parameters(document), **entered})
 
     def _note_state(self, state: object) -> None:
         if state is RunState.ENDED:
-            self._close_records()
-            self.stored.emit()
+            launch(self._put_down())
+
+    async def _put_down(self) -> None:
+        with suppress(RecordingFailed):
+            await self.records.recorder.flush()
+        self.stored.emit()
+
+
+def _document_of(tree: Tree, twin: Document | None, card_size: layout.CardSize) -> Document:
+    """A document of this tree that has no file; what its twin has too looks as it does there."""
+    draft = twin.draft if twin else Draft(tree)
+    sizes = {i: card_size(node, i) for i, node in tree.nodes.items()}
+    places = layout.arrange(tree, sizes, pinned=draft.places, direction=direction(draft))
+    return Document(replace(draft, tree=tree, places=places))
 
 
 def _lock(path: Path) -> tuple[Lock | None, str | None]:

@@ -9,13 +9,14 @@ The names below are the front door; each is loaded when first used::
     tree = read_tree(Path("tree.json").read_bytes()).tree
     result = await Session(decider=...).start(tree).finish()
 
-Other fronts: :mod:`engine.records` and :mod:`engine.evaluate`.
+Other fronts: :mod:`engine.analysis`, :mod:`engine.evaluate` and :mod:`engine.records`.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from engine.analysis import bounds as bounds
     from engine.budget import DEFAULT_LIMITS as DEFAULT_LIMITS
     from engine.budget import Clock as Clock
     from engine.budget import LimitName as LimitName
@@ -59,6 +60,28 @@ if TYPE_CHECKING:
     from engine.deciders import Question as Question
     from engine.deciders.person import PersonDecider as PersonDecider
     from engine.deciders.scripted import ScriptedDecider as ScriptedDecider
+    from engine.deciders.systemone.client import DecisionClient as DecisionClient
+    from engine.deciders.systemone.client import DecisionError as DecisionError
+    from engine.deciders.systemone.client import DecisionFailed as DecisionFailed
+    from engine.deciders.systemone.client import DecisionRequest as DecisionRequest
+    from engine.deciders.systemone.client import DecisionResult as DecisionResult
+    from engine.deciders.systemone.client import Image as Image
+    from engine.deciders.systemone.client import ModelInfo as ModelInfo
+    from engine.deciders.systemone.client import RetryPolicy as RetryPolicy
+    from engine.deciders.systemone.client import cached as cached
+    from engine.deciders.systemone.client import retried as retried
+    from engine.deciders.systemone.decider import DecisionModelDecider as DecisionModelDecider
+    from engine.deciders.systemone.endpoint import PROFILES as PROFILES
+    from engine.deciders.systemone.endpoint import SystemOneClient as SystemOneClient
+    from engine.deciders.systemone.endpoint import SystemOneSettings as SystemOneSettings
+    from engine.deciders.systemone.questions import Choice as Choice
+    from engine.deciders.systemone.questions import Chosen as Chosen
+    from engine.deciders.systemone.questions import Noul as Noul
+    from engine.deciders.systemone.questions import QuestionSet as QuestionSet
+    from engine.deciders.systemone.questions import Score as Score
+    from engine.deciders.systemone.rules import ConfidenceTiers as ConfidenceTiers
+    from engine.deciders.systemone.rules import QuestionLimits as QuestionLimits
+    from engine.deciders.systemone.rules import check_questions as check_questions
     from engine.deciders.text import TextDecider as TextDecider
     from engine.errors import CaseError as CaseError
     from engine.errors import CatalogError as CatalogError
@@ -93,6 +116,14 @@ if TYPE_CHECKING:
     from engine.events.journal import JournalEntry as JournalEntry
     from engine.events.journal import MemoryJournal as MemoryJournal
     from engine.events.journal import Publisher as Publisher
+    from engine.export import anchors_of as anchors_of
+    from engine.export import dot_of as dot_of
+    from engine.export import mermaid_of as mermaid_of
+    from engine.export import report_of as report_of
+    from engine.expressions import Expression as Expression
+    from engine.expressions import ExpressionError as ExpressionError
+    from engine.expressions import Undefined as Undefined
+    from engine.jsontext import document_bytes as document_bytes
     from engine.llm import Completion as Completion
     from engine.llm import LlmClient as LlmClient
     from engine.llm import Message as Message
@@ -154,6 +185,7 @@ if TYPE_CHECKING:
     from engine.treefile import write_tree as write_tree
 
 _HOMES: Final = {
+    "analysis": "bounds",
     "budget": "Clock DEFAULT_LIMITS LimitName Limits SystemClock Usage",
     "catalog": "Action ActionContext ActionResult ActionStatus Catalog FunctionAction FunctionPredicate "
     "Predicate PredicateContext action predicate",
@@ -163,6 +195,12 @@ _HOMES: Final = {
     "deciders": "Attempt Decider Decision Desk Question",
     "deciders.person": "PersonDecider",
     "deciders.scripted": "ScriptedDecider",
+    "deciders.systemone.client": "DecisionClient DecisionError DecisionFailed DecisionRequest DecisionResult "
+    "Image ModelInfo RetryPolicy cached retried",
+    "deciders.systemone.decider": "DecisionModelDecider",
+    "deciders.systemone.endpoint": "PROFILES SystemOneClient SystemOneSettings",
+    "deciders.systemone.questions": "Choice Chosen Noul QuestionSet Score",
+    "deciders.systemone.rules": "ConfidenceTiers QuestionLimits check_questions",
     "deciders.text": "TextDecider",
     "errors": "CaseError CatalogError DocumentRefused LlmError Problem ProjectError RecorderClosed "
     "RecordingFailed Severity TreeInvalid "
@@ -171,6 +209,9 @@ _HOMES: Final = {
     "FailureKind NodeStarted NodeVisited Observer Outcome RunEnded RunResult RunStarted Visit",
     "events.codec": "event_of json_of",
     "events.journal": "Bus Journal JournalEntry MemoryJournal Publisher",
+    "export": "anchors_of dot_of mermaid_of report_of",
+    "expressions": "Expression ExpressionError Undefined",
+    "jsontext": "document_bytes",
     "llm": "Completion LlmClient Message Request",
     "llm.anthropic": "AnthropicClient",
     "llm.failover": "Call ChainPipeline Failover ModelChain Pipeline",

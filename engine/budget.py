@@ -2,11 +2,13 @@
 
 import asyncio
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final, Literal, Protocol, TypeAlias
 
 from engine.tree import Budget, OnExceeded
+from engine.values import quick_to_make
 
 LimitName: TypeAlias = Literal["nodeVisits", "llmCalls", "elapsedTime"]
 """A limit that can be passed."""
@@ -31,14 +33,10 @@ class Clock(Protocol):
 class SystemClock:
     """The clock of this machine."""
 
-    def now(self) -> datetime:
-        return datetime.now(UTC)
-
-    def monotonic(self) -> float:
-        return time.monotonic()
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
+    # Not wrapped in methods: a run looks at its clock several times a visit.
+    now = staticmethod(partial(datetime.now, UTC))
+    monotonic = staticmethod(time.monotonic)
+    sleep = staticmethod(asyncio.sleep)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +73,7 @@ DEFAULT_LIMITS: Final = Limits()
 """The limits where neither the tree nor the session says otherwise."""
 
 
+@quick_to_make
 @dataclass(frozen=True, slots=True)
 class Usage:
     """What a run has used. ``duration`` is in seconds and leaves out the time the run was paused.
@@ -112,31 +111,44 @@ CALLS_EXCEEDED: Final = "Maximum decision LLM calls exceeded."
 
 @dataclass(slots=True)
 class Meter:
-    """Counts for one run. The stopwatch runs only between :meth:`resume` and :meth:`pause`."""
+    """Counts for one run. The stopwatch runs only between :meth:`resume` and :meth:`pause`.
+
+    ``paused`` is how many seconds it stood still before it was last resumed.
+    """
 
     clock: Clock
     limits: Limits
     visits: int = 0
     calls: int = 0
+    paused: float = 0.0
     _input_tokens: int = 0
     _output_tokens: int = 0
     _unreported: int = 0
+    _runs: bool = False
     _before: float = 0.0
-    _resumed: float | None = None
+    _since: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._since = self.clock.monotonic()
 
     def resume(self) -> None:
         """Start the stopwatch."""
-        self._resumed = self.clock.monotonic()
+        if not self._runs:
+            now = self.clock.monotonic()
+            self.paused += now - self._since
+            self._runs, self._since = True, now
 
     def pause(self) -> None:
         """Stop the stopwatch."""
-        self._before, self._resumed = self.elapsed, None
+        if self._runs:
+            now = self.clock.monotonic()
+            self._before += now - self._since
+            self._runs, self._since = False, now
 
     @property
     def elapsed(self) -> float:
         """Seconds the stopwatch ran."""
-        running = 0.0 if self._resumed is None else self.clock.monotonic() - self._resumed
-        return self._before + running
+        return self._before + (self.clock.monotonic() - self._since if self._runs else 0.0)
 
     @property
     def left(self) -> float:
@@ -146,17 +158,14 @@ class Meter:
     def reading(self) -> Usage:
         """What has been used up to now."""
         return Usage(
-            node_visits=self.visits,
-            llm_calls=self.calls,
-            input_tokens=self._input_tokens,
-            output_tokens=self._output_tokens,
-            duration=self.elapsed,
-            unreported_calls=self._unreported,
+            self.visits,
+            self.calls,
+            self._input_tokens,
+            self._output_tokens,
+            self.elapsed,
+            None,
+            self._unreported,
         )
-
-    def count_visit(self) -> None:
-        """One more node visit."""
-        self.visits += 1
 
     def count_calls(self, calls: int, input_tokens: int | None, output_tokens: int | None) -> None:
         """LLM calls, and the tokens they reported (None = not reported)."""
@@ -182,4 +191,4 @@ class Meter:
             return "nodeVisits"
         if self.calls > self.limits.llm_calls:
             return "llmCalls"
-        return "elapsedTime" if self.left < 0 else None
+        return "elapsedTime" if self.elapsed > self.limits.elapsed else None

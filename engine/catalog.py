@@ -15,6 +15,7 @@ defaults are what the checks hold a condition node's ``predicateParameters`` aga
 """
 
 import inspect
+import json
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -23,8 +24,9 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import Final, Literal, Protocol, TypeAlias, TypeVar, cast
+from warnings import catch_warnings
 
-from pydantic import BaseModel, ConfigDict, create_model
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from engine.data import DataItem, DataStore, Properties
 from engine.errors import CatalogError
@@ -32,6 +34,10 @@ from engine.tree import Json, NodeId
 
 ActionStatus: TypeAlias = Literal["success", "transientFailure", "permanentFailure"]
 """How an action went, which is also the branch that is taken."""
+
+
+LlmCalls: TypeAlias = tuple[int, int]
+"""The fewest and the most LLM calls that one visit of an action makes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +111,11 @@ class Predicate(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FunctionAction:
-    """An action made from a coroutine function."""
+    """An action made from a coroutine function, with the LLM calls it declares, if it does."""
 
     key: str
     function: Callable[[ActionContext], Awaitable[ActionResult]]
+    llm_calls: LlmCalls | None = None
 
     async def execute(self, context: ActionContext) -> ActionResult:
         """Call the function."""
@@ -124,7 +131,9 @@ class FunctionPredicate:
 
     @cached_property
     def parameter_model(self) -> type[BaseModel] | None:
-        """The keyword parameters of the function; ``CatalogError`` when their types cannot be understood."""
+        """The keyword parameters of the function; ``CatalogError`` when it cannot be asked with such."""
+        if any(gives_no_truth(self.function) for gives_no_truth in _NO_TRUTH):
+            raise CatalogError(f"The predicate '{self.key}' must be a plain 'def' that gives true or false.")
         try:
             return self._model()
         except Exception as error:
@@ -132,25 +141,50 @@ class FunctionPredicate:
             raise CatalogError(f"{message} ({type(error).__name__}).") from error
 
     def _model(self) -> type[BaseModel]:
+        _context, *parameters = inspect.signature(self.function, eval_str=True).parameters.values()
         fields: dict[str, tuple[object, object]] = {
-            name: (
+            p.name: (
                 object if p.annotation is p.empty else p.annotation,
                 ... if p.default is p.empty else p.default,
             )
-            for name, p in list(inspect.signature(self.function, eval_str=True).parameters.items())[1:]
+            for p in parameters
+            if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
         }
+        if any(p.kind is p.POSITIONAL_ONLY for p in parameters):
+            raise TypeError
         config = ConfigDict(extra="allow", strict=True, hide_input_in_errors=True)
-        return cast("type[BaseModel]", create_model(self.key, __config__=config, **fields))  # type: ignore[call-overload]
+        with catch_warnings(action="ignore"):  # a parameter may be called as something of the model's own
+            model = create_model(self.key, __config__=config, **fields)  # type: ignore[call-overload]
+        if model.model_fields.keys() != fields.keys():
+            raise NameError
+        return cast("type[BaseModel]", model)
 
     def evaluate(self, context: PredicateContext) -> bool:
         """False when the parameters do not fit, as the reference runtime has it; else ask the function."""
         model = self.parameter_model
         assert model is not None  # noqa: S101 - tells the type checker
         try:
-            given = model.model_validate(dict(context.parameters))
+            given = fitted(model, context.parameters)
         except ValueError:
             return False
         return self.function(context, **{name: getattr(given, name) for name in model.model_fields})
+
+
+_NO_TRUTH: Final = (
+    inspect.iscoroutinefunction,
+    inspect.isgeneratorfunction,
+    inspect.isasyncgenfunction,
+)
+"""Kinds of functions that give something else first, which would count as true."""
+
+
+def fitted(model: type[BaseModel], parameters: Mapping[str, Json]) -> BaseModel:
+    """The parameters of a predicate as its model has them; ``ValidationError`` when they do not fit."""
+    try:
+        return model.model_validate(dict(parameters))
+    except ValidationError:
+        # Only text tells of a set, a date or a word of an enumeration that it was written in JSON.
+        return model.model_validate_json(json.dumps(dict(parameters)))
 
 
 _ActionFunction = TypeVar("_ActionFunction", bound=Callable[[ActionContext], Awaitable[ActionResult]])
@@ -159,11 +193,15 @@ _PredicateFunction = TypeVar("_PredicateFunction", bound=Callable[..., bool])
 _MARK: Final = "__treewright_entry__"
 
 
-def action(key: str) -> Callable[[_ActionFunction], _ActionFunction]:
-    """Offer a coroutine function as the action ``key``."""
+def action(key: str, *, llm_calls: LlmCalls | None = None) -> Callable[[_ActionFunction], _ActionFunction]:
+    """Offer a coroutine function as the action ``key``.
+
+    One that asks a model says how many LLM calls a visit makes, the fewest and the most, so that what a run
+    can cost is known before it starts; what it did make it says in its results.
+    """
 
     def mark(function: _ActionFunction) -> _ActionFunction:
-        setattr(function, _MARK, FunctionAction(key, function))
+        setattr(function, _MARK, FunctionAction(key, function, llm_calls))
         return function
 
     return mark
@@ -181,11 +219,14 @@ def predicate(key: str) -> Callable[[_PredicateFunction], _PredicateFunction]:
 
 @dataclass(frozen=True)
 class Catalog:
-    """Actions and predicates by key, and the keys that exist only where the tree will run."""
+    """Actions and predicates by key, and the keys that exist only where the tree will run.
+
+    An external action stands with the LLM calls it is declared to make.
+    """
 
     actions: Mapping[str, Action] = field(default_factory=dict)
     predicates: Mapping[str, Predicate] = field(default_factory=dict)
-    external_actions: frozenset[str] = frozenset()
+    external_actions: Mapping[str, LlmCalls] = field(default_factory=dict)
     external_predicates: frozenset[str] = frozenset()
 
     def with_actions(self, actions: Iterable[Action]) -> "Catalog":
@@ -200,26 +241,38 @@ class Catalog:
             self.actions, _added(self.predicates, predicates), self.external_actions, self.external_predicates
         )
 
-    def with_external(self, actions: Iterable[str] = (), predicates: Iterable[str] = ()) -> "Catalog":
-        """This catalog with keys that are known by name only."""
+    def with_external(
+        self, actions: Iterable[str] | Mapping[str, LlmCalls] = (), predicates: Iterable[str] = ()
+    ) -> "Catalog":
+        """This catalog with keys that are known by name only; actions perhaps with their LLM calls."""
+        declared = actions if isinstance(actions, Mapping) else dict.fromkeys(actions, _NO_CALLS)
         return Catalog(
             self.actions,
             self.predicates,
-            self.external_actions | frozenset(actions),
+            {**self.external_actions, **declared},
             self.external_predicates | frozenset(predicates),
         )
+
+    def llm_calls(self, action_key: str) -> LlmCalls:
+        """The LLM calls one visit of an action makes, by its own word, else by the project's; else none."""
+        declared: LlmCalls | None = getattr(self.actions.get(action_key), "llm_calls", None)
+        return declared or self.external_actions.get(action_key, _NO_CALLS)
 
     def with_module(self, path: Path) -> "Catalog":
         """Return this catalog with the entries a project's Python file offers. It runs that file.
 
         Only for folders the person trusts. ``CatalogError`` names the file and the kind of failure.
         """
-        entries = [getattr(value, _MARK) for value in vars(_module(path)).values() if hasattr(value, _MARK)]
+        marks = (inspect.getattr_static(value, _MARK, None) for value in vars(_module(path)).values())
+        entries = {id(mark): mark for mark in marks}.values()
         actions = [entry for entry in entries if isinstance(entry, FunctionAction)]
         predicates = [entry for entry in entries if isinstance(entry, FunctionPredicate)]
         for made in actions:
             if not inspect.iscoroutinefunction(made.function):
                 raise CatalogError(f"{path}: the action '{made.key}' must be an 'async def'.")
+            if not _in_order(made.llm_calls or _NO_CALLS):
+                message = f"the action '{made.key}' must say its fewest LLM calls, then its most"
+                raise CatalogError(f"{path}: {message}, as in llm_calls=(0, 2).")
         for entry in predicates:
             try:
                 _ = entry.parameter_model
@@ -228,13 +281,27 @@ class Catalog:
         return self.with_actions(actions).with_predicates(predicates)
 
 
+_NO_CALLS: Final = (0, 0)
+
+
+def _in_order(calls: object) -> bool:
+    match calls:
+        case (int(fewest), int(most)):
+            return 0 <= fewest <= most
+    return False
+
+
 _Entry = TypeVar("_Entry", bound=Action | Predicate)
+
+
+def _is_key(key: object) -> bool:
+    return isinstance(key, str) and bool(key.strip())
 
 
 def _added(known: Mapping[str, _Entry], more: Iterable[_Entry]) -> Mapping[str, _Entry]:
     entries = dict(known)
     for entry in more:
-        if not entry.key.strip() or entry.key in entries:
+        if not _is_key(entry.key) or entry.key in entries:
             raise CatalogError(f"Decision catalog contains duplicate or empty key '{entry.key}'.")
         entries[entry.key] = entry
     return entries

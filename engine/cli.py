@@ -1,4 +1,4 @@
-"""The command line without the window: check, run, test and export.
+"""The command line without the window: check, run, test, bounds, paths and export.
 
 What a machine reads (``--json``, ``--format json``, ``--format sarif``) is exactly one document on standard
 output; everything else goes to standard error. Nothing is asked, and nothing is coloured, off a terminal.
@@ -14,24 +14,25 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from enum import StrEnum
+from enum import StrEnum, auto
 from pathlib import Path
-from typing import IO, Annotated, Final, NoReturn, TypeAlias
+from typing import IO, Annotated, Final, NoReturn, Protocol, TypeAlias, TypeVar
 from urllib.parse import quote
 
 import platformdirs
 import typer
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, ValidationError
 from pydantic.alias_generators import to_camel
 from typer.core import TyperCommand, TyperGroup
 
 from engine import (
+    PROFILES,
     AnthropicClient,
     Call,
     Catalog,
-    CatalogError,
     ClassifyNode,
     Decider,
+    DecisionModelDecider,
     DocumentRefused,
     Event,
     Failover,
@@ -48,30 +49,48 @@ from engine import (
     Project,
     ProjectError,
     Question,
+    RetryPolicy,
     Run,
     Runnable,
     RunResult,
     Session,
     Severity,
+    SystemOneClient,
+    SystemOneSettings,
     TextDecider,
     TranscriptOptions,
     Tree,
     catalog_of,
+    dot_of,
     load_project,
+    mermaid_of,
     placeholders,
     problems_of,
     read_tree,
+    report_of,
     runnable,
-    standard_catalog,
     write_tree,
 )
+from engine.analysis import ASSUMED, Bound, Bounds, Range, Walk, bounds
 from engine.deciders.parser import matching
-from engine.evaluate import Case, CaseLine, find_cases, inputs_of, read_lines, run_case
-from engine.jsontext import MAX_BYTES
+from engine.errors import cause_of
+from engine.evaluate import (
+    Case,
+    CaseLine,
+    Judgement,
+    find_cases,
+    inputs_of,
+    judge,
+    missing,
+    read_lines,
+    rewritten_cases,
+    run_case,
+)
+from engine.jsontext import document_bytes
 from engine.llm.keys import key_from
 from engine.llm.openai import Structured
 from engine.project import FILE_NAME
-from engine.records import JsonlSink, Record
+from engine.records import DecisionRecorder, JsonlSink
 from engine.tree import UNKNOWN, fill
 
 OK: Final = 0
@@ -139,7 +158,7 @@ def _output() -> Iterator[None]:
         # Files are named by the error; the streams are not.
         what = error.filename or "The output"
         _silence(sys.stdout)
-        fail(f"{what} cannot be written: {error.strerror or type(error).__name__}.")
+        fail(f"{what} cannot be written: {cause_of(error)}.")
 
 
 def _silence(stream: IO[str]) -> None:
@@ -223,13 +242,22 @@ def _emit(document: Json) -> None:
 
 @dataclass(frozen=True)
 class Opened:
-    """A tree file with the project it belongs to, and everything wrong with them."""
+    """A tree file with the project it belongs to, and everything wrong with them.
+
+    ``whole`` is false when the file holds something that could not be understood and is missing in the tree.
+    """
 
     file: Path
     tree: Tree
     project: Project
     catalog: Catalog
     findings: tuple[Finding, ...]
+    whole: bool = False
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What is wrong with the tree itself."""
+        return tuple(finding.problem for finding in self.findings if finding.file == self.file)
 
     @property
     def code(self) -> int:
@@ -241,52 +269,59 @@ def open_tree(file: Path, *, trust: bool) -> Opened:
     """Read and check a tree file; the project's own Python files are run only with ``trust``."""
     project, catalog, found = _project(file.parent, trust=trust)
     try:
-        with file.open("rb") as stream:
-            # One byte more than is accepted is enough to refuse; what follows may have no end.
-            reading = read_tree(stream.read(MAX_BYTES + 1))
+        reading = read_tree(document_bytes(file))
     except OSError as error:
-        message = f"The file cannot be read: {error.strerror or type(error).__name__}."
+        message = f"The file cannot be read: {cause_of(error)}."
         found.append(Finding(file, Problem("file-unreadable", "error", message, line=1, column=1)))
     except DocumentRefused as refused:
-        problem = Problem(refused.code, "error", refused.message, line=refused.line, column=refused.column)
-        found.append(Finding(file, problem))
+        found.append(Finding(file, refused.problem))
     else:
-        found += (Finding(file, problem) for problem in problems_of(reading, catalog))
-        return Opened(file, reading.tree, project, catalog, tuple(found))
+        # Which keys are there cannot be known without the whole project.
+        guesses = _KEYS_UNKNOWN if any(finding.code for finding in found) else ()
+        problems = (problem for problem in problems_of(reading, catalog) if problem.code not in guesses)
+        found += (Finding(file, problem) for problem in problems)
+        return Opened(file, reading.tree, project, catalog, tuple(found), reading.whole)
     return Opened(file, Tree(), project, catalog, tuple(found))
 
 
+_KEYS_UNKNOWN: Final = ("action-unknown", "predicate-unknown")
+
+
 def _project(folder: Path, *, trust: bool) -> tuple[Project, Catalog, list[Finding]]:
-    file, project = folder / FILE_NAME, Project()
+    project, problems = Project(), tuple[Problem, ...]()
     try:
         project = load_project(folder)
         with redirect_stdout(sys.stderr):  # what a project's own code prints is no part of the output
             catalog = catalog_of(project, folder, trusted=trust)
-    except (ProjectError, CatalogError) as error:
-        return project, standard_catalog(), [Finding(file, _project_problem(error, file))]
-    return project, catalog, [Finding(file, problem) for problem in project.problems]
-
-
-def _project_problem(error: ProjectError | CatalogError, file: Path) -> Problem:
-    cause = error.__cause__
-    if isinstance(cause, DocumentRefused):
-        return Problem(cause.code, "error", cause.message, line=cause.line, column=cause.column)
-    # Messages begin with the place, which an item tells apart.
-    text = str(error).removeprefix(f"{file}:")
-    place = re.match(r"(\d+):(\d+):", text)
-    line, column = map(int, place.groups()) if place else (None, None)
-    code = "file-unreadable" if isinstance(cause, OSError) else "project-invalid"
-    return Problem(code, "error", text[place.end() if place else 0 :].strip(), line=line, column=column)
+    except ProjectError as error:
+        catalog, problems = catalog_of(project, folder, trusted=False), error.problems
+    return project, catalog, [Finding(folder / FILE_NAME, p) for p in (*problems, *project.problems)]
 
 
 def proven(opened: Opened) -> Runnable:
     """The tree with the proof that it can be run; ends the command with the reasons when it cannot."""
     if opened.code:
-        for finding in opened.findings:
-            if finding.code:
-                say(finding.line())
-        raise typer.Exit(opened.code)
+        _end_with_findings(opened)
     return runnable(opened.tree, opened.catalog)
+
+
+def shown(opened: Opened) -> Tree:
+    """The tree to be shown with its errors, which are told; ends the command when a part of it is missing."""
+    if not opened.whole:
+        _end_with_findings(opened)
+    errors = [finding for finding in opened.findings if finding.code]
+    for finding in errors:
+        say(finding.line())
+    if errors:
+        say("It is shown as it is; it cannot be run.")
+    return opened.tree
+
+
+def _end_with_findings(opened: Opened) -> NoReturn:
+    for finding in opened.findings:
+        if finding.code:
+            say(finding.line())
+    raise typer.Exit(opened.code)
 
 
 # -- options -------------------------------------------------------------------------------------------
@@ -301,11 +336,22 @@ class CheckFormat(StrEnum):
 
 
 class DeciderName(StrEnum):
-    """Who can be asked on the command line."""
+    """Who can be asked on the command line: a person, language models, decision models."""
 
-    ask = "ask"
-    openai = "openai"
-    anthropic = "anthropic"
+    @staticmethod
+    def _generate_next_value_(name: str, *_: object) -> str:
+        return name.replace("_", "-")
+
+    ask = auto()
+    openai = auto()
+    anthropic = auto()
+    typesafe = auto()
+    openrouter = auto()
+    openrouter_decisions = auto()
+    cloudflare = auto()
+    ollama = auto()
+    openai_decisions = auto()
+    systemone = auto()
 
 
 TRUST_HELP: Final = (
@@ -490,7 +536,7 @@ def _tested(opened: Opened) -> tuple[int, list[Mapping[str, Json]]]:
 def no_cases(tree_file: Path, error: OSError, named: Path | None = None) -> Finding:
     """Why there are no cases: the file ``named`` for them, else the one beside the tree, cannot be read."""
     file = named or find_cases(tree_file)
-    message = f"The cases cannot be read: {error.strerror or type(error).__name__}."
+    message = f"The cases cannot be read: {cause_of(error)}."
     if named is None and isinstance(error, FileNotFoundError):
         own = tree_file.with_suffix(".cases.jsonl")
         file, message = (
@@ -500,30 +546,226 @@ def no_cases(tree_file: Path, error: OSError, named: Path | None = None) -> Find
     return Finding(file, Problem("file-unreadable", "error", message))
 
 
+# -- bounds --------------------------------------------------------------------------------------------
+
+
+@app.command("bounds", cls=Command)
+def show_bounds(file: _File, as_json: _AsJson = False, trust: _Trust = False) -> None:
+    """Say what runs of a tree can cost, at best and at worst, and which ends its budget lets them come to.
+
+    Exit codes:
+    0: The bounds were told.
+    1: The tree or its project has errors.
+    2: The file is no JSON document, or the command line is wrong.
+    """
+    tree = proven(open_tree(file, trust=trust))
+    found = bounds(tree.tree, tree.catalog)
+    if as_json:
+        say(ASSUMED)
+        _emit(found.as_json())
+    else:
+        for line in _bounds_table(found):
+            typer.echo(line)
+
+
+def _bounds_table(found: Bounds) -> Iterator[str]:
+    limits, smallest = found.limits, found.smallest_budget
+    yield f"Budget: {_count(limits.node_visits, 'node visit')}, {_count(limits.llm_calls, 'LLM call')}"
+    head = ("node visits", "LLM calls", "within the budget")
+    parts = {"From the start to": found.terminals, "From here on to a terminal": found.nodes}
+    rows = [
+        row
+        for title, by_node in parts.items()
+        for row in ((), (title, *head), *(_bound_row(node, bound) for node, bound in by_node.items()))
+    ]
+    widths = [max(len(row[column]) for row in rows if row) for column in range(len(head))]
+    for row in rows:
+        cells = (f"{cell:<{width}}" for cell, width in zip(row, (*widths, 0), strict=False))
+        yield "  ".join(cells).rstrip()
+    yield ""
+    if any(bound.visits.max is None for bound in found.nodes.values()):
+        yield "'or more': there is a cycle, and only the budget bounds how often it is gone through."
+    if smallest is not None:
+        visits, calls = smallest.max_node_visits or 0, smallest.max_llm_calls or 0
+        needed = f"{_count(visits, 'node visit')} and {_count(calls, 'LLM call')}"
+        yield f"Smallest budget that lets every terminal be reached: {needed}"
+    yield ASSUMED
+
+
+def _bound_row(node: NodeId, bound: Bound) -> tuple[str, ...]:
+    within = "yes" if bound.reachable_in_budget else "no"
+    return (one_line(node), _range(bound.visits), _range(bound.llm_calls), within)
+
+
+def _range(there: Range) -> str:
+    if there.max is None:
+        return f"{there.min} or more"
+    return str(there.min) if there.min == there.max else f"{there.min} to {there.max}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+# -- paths ---------------------------------------------------------------------------------------------
+
+
+@app.command(cls=Command)
+def paths(
+    file: _File,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Write the cases here; those in it are kept."),
+    ] = None,
+    trust: _Trust = False,
+) -> None:
+    """Find cases that together take every transition of a tree that some case can take.
+
+    The cases in the file named with --out, else those beside the tree, come first: each of them is still
+    valid, or is migrated to the tree as it is now, or is broken. New ones are made for what they do not
+    take. What takes more than the budget of the tree allows is listed.
+
+    Exit codes:
+    0: All is told, and written where that was asked for.
+    1: The tree has errors, a case that is there is broken, or the file cannot be written.
+    2: A file cannot be read, or the command line is wrong.
+    """
+    opened = open_tree(file, trust=trust)
+    tree = proven(opened)
+    lines = _lines_there(opened, out)
+    with redirect_stdout(sys.stderr):
+        kept = asyncio.run(_judged(opened, tree, lines))
+    for line, one in zip(lines, kept, strict=True):
+        if told := _told(one):
+            typer.echo(one_line(f"case {line.id}: {told}"))
+    broken = sum(one.broken is not None for one in kept)
+    judged = zip(lines, kept, strict=True)
+    migrated = {line.number: one.case for line, one in judged if one.changes and one.case}
+    if kept:
+        valid = len(kept) - broken - len(migrated)
+        states = f"{valid} still valid, {len(migrated)} migrated, {broken} broken"
+        typer.echo(f"{_count(len(kept), 'case')} there: {states}")
+    taken = {step for one in kept for step in one.taken}
+    covered, new = missing(tree.tree, taken, {line.id for line in lines if line.id})
+    if out is None:
+        for case, walk in zip(new, covered.walks, strict=True):
+            typer.echo(one_line(f"{case.id}: {_walk_line(walk)}"))
+    else:
+        write_file(out, rewritten_cases(out.read_bytes() if lines else b"", migrated, new))
+        typer.echo(f"{_count(len(new), 'new case')} written to {out}")
+    for left in covered.left:
+        typer.echo(one_line(f"not taken: {left.step.node} {left.step.branch}: {left.reason}"))
+    total, by = _count(covered.total, "transition"), _count(len(kept) - broken + len(new), "case")
+    typer.echo(f"{covered.covered} of {total} covered by {by}")
+    raise typer.Exit(FAULTY if broken else OK)
+
+
+def _lines_there(opened: Opened, out: Path | None) -> tuple[CaseLine, ...]:
+    """The lines of the cases that are there; ends the command when one of them is no case."""
+    file = find_cases(opened.file) if out is None else out
+    try:
+        lines = read_lines(file, opened.tree)
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        say(no_cases(opened.file, error, file).line())
+        raise typer.Exit(UNREADABLE) from None
+    findings = [Finding(file, problem) for line in lines if not line.written for problem in line.problems]
+    for finding in findings:
+        say(finding.line())
+    if findings:
+        raise typer.Exit(max(finding.code for finding in findings))
+    return lines
+
+
+async def _judged(opened: Opened, tree: Runnable, lines: Iterable[CaseLine]) -> list[Judgement]:
+    session = Session(catalog=opened.catalog)
+    return [await judge(session, tree, line, opened.project.parameters) for line in lines]
+
+
+def _told(one: Judgement) -> str:
+    """What is to be told of a case that does not go on as it is."""
+    if one.broken is not None:
+        return f"broken{'' if one.step is None else f' at step {one.step}'}: {one.broken}"
+    return f"migrated: {'; '.join(one.changes)}" if one.changes else ""
+
+
+def _walk_line(walk: Walk) -> str:
+    steps = [f"{step.node} {step.branch}" for step in walk.steps]
+    return ", ".join([*steps, walk.terminal or "the budget is used up"])
+
+
 # -- export --------------------------------------------------------------------------------------------
+
+
+class TextForm(StrEnum):
+    """What a tree can be exported as without drawing it."""
+
+    json = "json"
+    mmd = "mmd"
+    dot = "dot"
+    html = "html"
+
+
+OUT_HELP: Final = "Write here; what the name ends in tells the form. Without it, text is printed."
+FORM_HELP: Final = "The form, where no name tells it; else json."
 
 
 @app.command(cls=Command)
 def export(
     file: _File,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write here instead of printing.")
-    ] = None,
+    out: Annotated[Path | None, typer.Argument(metavar="OUT", help=OUT_HELP)] = None,
+    form: Annotated[TextForm | None, typer.Option("--format", help=FORM_HELP)] = None,
     trust: _Trust = False,
 ) -> None:
-    """Write a tree in its canonical form, for other tools to run; refused while it has errors.
+    """Write a tree for other tools and for readers.
+
+    json: the canonical tree, for other programs to run; refused while the tree has errors.
+    mmd: a Mermaid chart. dot: a Graphviz graph. html: a report of all it says, to read and print.
+
+    These show an unfinished tree as it is, and its errors are told.
 
     Exit codes:
     0: The tree was written.
-    1: The tree has errors, or the file cannot be written.
+    1: The tree has errors and was to be json, a part of it cannot be understood, or OUT cannot be written.
     2: The tree's file is no JSON document, or the command line is wrong.
     """
-    if out is not None and out.suffix.lower() not in ("", ".json"):
-        message = (
-            f"A tree is written to a .json file, not to {out.suffix}; 'treewright export' draws pictures."
-        )
-        raise typer.BadParameter(message, param_hint="--out")
-    data = write_tree(proven(open_tree(file, trust=trust)).tree)
+    named = form_of(form, out, TextForm)
+    put(TEXTS[named](open_tree(file, trust=trust)), out)
+
+
+def _report(opened: Opened) -> bytes:
+    tree = shown(opened)
+    known = None if opened.code else bounds(tree, opened.catalog)
+    return report_of(tree, opened.problems, bounds=known).encode()
+
+
+TEXTS: Final[Mapping[str, Callable[[Opened], bytes]]] = {
+    TextForm.json: lambda opened: write_tree(proven(opened).tree),
+    TextForm.mmd: lambda opened: mermaid_of(shown(opened)).encode(),
+    TextForm.dot: lambda opened: dot_of(shown(opened)).encode(),
+    TextForm.html: _report,
+}
+"""What writes each form."""
+
+_Form = TypeVar("_Form", bound=StrEnum)
+
+
+def form_of(named: _Form | None, out: Path | None, forms: type[_Form]) -> _Form:
+    """What to write: what was named, else what the name of the file ends in, else the first of the forms."""
+    suffix = out.suffix.lower().removeprefix(".") if out else ""
+    told = next((form for form in forms if form == suffix), None)
+    if named is None and suffix and told is None:
+        message = f"'.{suffix}' tells no form; name one with --format: {', '.join(forms)}."
+        raise typer.BadParameter(message, param_hint="OUT")
+    if named and told and named is not told:
+        message = f"The file is named as one that holds {told}, but --format says {named}."
+        raise typer.BadParameter(message, param_hint="OUT")
+    return named or told or next(iter(forms))
+
+
+def put(data: bytes, out: Path | None) -> None:
+    """Write what was exported, or print it where no file was named."""
     if out is None:
         typer.echo(data, nl=False)
     else:
@@ -532,14 +774,18 @@ def export(
 
 def write_file(path: Path, data: bytes) -> None:
     """Write a file whole or not at all; ends the command with the reason when it cannot be written."""
-    part = path.with_name(f".{path.name}.part")
+    target = path.resolve()  # a link stays one
+    part = target.with_name(f".{target.name}.part")
     try:
+        if path.exists() and not path.is_file():  # a pipe cannot be put in place
+            path.write_bytes(data)
+            return
         part.write_bytes(data)
-        part.replace(path)
+        part.replace(target)
     except OSError as error:
         with suppress(OSError):
             part.unlink()
-        fail(f"{path} cannot be written: {error.strerror or type(error).__name__}.")
+        fail(f"{path} cannot be written: {cause_of(error)}.")
 
 
 # -- run -----------------------------------------------------------------------------------------------
@@ -566,8 +812,8 @@ def run(  # noqa: PLR0913, PLR0917 - an option each
     decider: Annotated[
         DeciderName | None,
         typer.Option(
-            help="Who decides: you on this terminal, or a model that speaks this protocol. Else the one the "
-            "project names, else you."
+            help="Who decides: you on this terminal, a language model that speaks this protocol, or a "
+            "decision model of this provider. Else the one the project names, else you."
         ),
     ] = None,
     base_url: Annotated[
@@ -642,24 +888,24 @@ def run(  # noqa: PLR0913, PLR0917 - an option each
     if transcript or debug or transcripts is not None:
         folder = (transcripts or data_folder() / "transcripts").resolve()
     store = None if records is None else _store(records)
+    recorder = None if store is None else DecisionRecorder(store)
     session = Session(
         decider=asked,
         catalog=opened.catalog,
-        records=store,
+        recorder=recorder,
         record_scripted=True,
         transcript=TranscriptOptions(directory=folder, debug=debug),
     )
     steps = Steps()
     started = session.start(tree, start, observers=[] if as_json else [steps])
     with redirect_stdout(sys.stderr):
-        result = asyncio.run(drive(started, steps, client))
-    written = 0
+        result = asyncio.run(drive(started, steps, client, recorder))
     if store is not None:
         store.close()
-        written = store.written
     steps.must_have_been_read()
     _hint_at_trust(opened, result, trust=trust)
     if as_json:
+        written = recorder.counters.written if recorder else 0
         _emit({**result.as_json(), "transcript": _transcript(started), "records": written})
     if folder is not None:
         typer.echo(f"Transcripts: {folder}", err=as_json)
@@ -699,8 +945,18 @@ def outcome_line(result: RunResult) -> str:
     )
 
 
-async def drive(run: Run, steps: Steps, client: LlmClient | None = None) -> RunResult:
-    """Drive a run to its end.
+class Closable(Protocol):
+    """What has something to give back."""
+
+    async def close(self) -> None:
+        """Give it back."""
+        ...
+
+
+async def drive(
+    run: Run, steps: Steps, client: Closable | None = None, recorder: DecisionRecorder | None = None
+) -> RunResult:
+    """Drive a run to its end, and close what it used.
 
     Ctrl+C ends it as ``Cancelled``, with its transcript finished, and so do steps that cannot be printed.
     """
@@ -713,6 +969,8 @@ async def drive(run: Run, steps: Steps, client: LlmClient | None = None) -> RunR
     finally:
         if client is not None:
             await client.close()
+        if recorder is not None:
+            await recorder.close()
     return run.result
 
 
@@ -728,21 +986,11 @@ def _transcript(run: Run) -> dict[str, Json]:
     return {"status": run.transcript.status, "path": None if path is None else str(path)}
 
 
-class _Store(JsonlSink):
-    """A record file that counts what was written to it."""
-
-    written = 0
-
-    async def write(self, record: Record) -> None:
-        await super().write(record)
-        self.written += 1
-
-
-def _store(path: Path) -> _Store:
+def _store(path: Path) -> JsonlSink:
     try:
-        return _Store(path)
+        return JsonlSink(path)
     except OSError as error:
-        fail(f"{path} cannot be written: {error.strerror or type(error).__name__}.")
+        fail(f"{path} cannot be written: {cause_of(error)}.")
 
 
 def _pairs(given: Iterable[str]) -> dict[str, str]:
@@ -850,17 +1098,19 @@ class _Asking(BaseModel):
     fallback_models: tuple[str, ...] = ()
     key_env: str | None = None
     structured: Structured = "prompt"
-    stream: bool = False
+    stream: StrictBool = False
+    retries: Annotated[StrictInt, Field(ge=0, le=10)] | None = None
 
 
 _ASKING_HOLDS: Final = {
-    "kind": "ask, openai or anthropic",
+    "kind": f"one of {', '.join(DeciderName)}",
     "baseUrl": "the address of a model",
     "model": "the name of a model",
     "fallbackModels": "a list of names of models",
     "keyEnv": "the name of an environment variable",
     "structured": "prompt, json_object or json_schema",
     "stream": "true or false",
+    "retries": "a number from 0 to 10",
 }
 _OPTIONS: Final = {
     "kind": "--decider",
@@ -874,7 +1124,7 @@ _OPTIONS: Final = {
 
 def _decider(
     opened: Opened, start: Inputs, given: Mapping[str, object], *, trust: bool
-) -> tuple[Decider | None, LlmClient | None]:
+) -> tuple[Decider | None, Closable | None]:
     """Who decides what no pin does, and the client to close; ends the command when nobody is there for it.
 
     What was given is looked at also where every answer is pinned.
@@ -882,12 +1132,20 @@ def _decider(
     node = _undecidable(opened.tree, start.pins)
     if node is None and not given:
         return None, None
-    asking = _asking(opened.project.decider or {}, given)
+    asking = _asking(opened, given)
     if node is not None:
         for name in _missing(opened.tree, start.parameters):
             say(one_line(f"The parameter '{name}' has no value; {{{{{name}}}}} stays in the text."))
+    if asking.kind in PROFILES:
+        model = _decision_client(opened, asking, given, trust=trust)
+        decider = DecisionModelDecider(model, opened.project.trees)
+        if problems := decider.unsuited(opened.tree):
+            for problem in problems:
+                say(Finding(opened.file, problem).line())
+            raise typer.Exit(FAULTY)
+        return decider, model
     if asking.kind is not DeciderName.ask:
-        client = _client(asking, given, trust=trust)
+        client = _client(opened, asking, given, trust=trust)
         pipeline = Failover(client, tell_failure)
         return TextDecider(client, client.model, asking.fallback_models, pipeline=pipeline), client
     if node is None:
@@ -900,12 +1158,12 @@ def _decider(
     )
 
 
-def _asking(project: Mapping[str, object], given: Mapping[str, object]) -> _Asking:
+def _asking(opened: Opened, given: Mapping[str, object]) -> _Asking:
     try:
-        asking = _Asking.model_validate({**project, **given})
+        asking = _Asking.model_validate({**(opened.project.decider or {}), **given})
     except ValidationError as error:
         member = str(error.errors()[0]["loc"][0])
-        fail(f"{FILE_NAME}: '{member}' of the decider must be {_ASKING_HOLDS[member]}.")
+        _refuse(opened, f"'{member}' of the decider must be {_ASKING_HOLDS[member]}.", member)
     about_model = [_OPTIONS[name] for name in given if name != "kind"]
     if asking.kind is not DeciderName.ask or not about_model:
         return asking
@@ -921,37 +1179,78 @@ def tell_failure(call: Call) -> None:
         say(one_line(f"Model '{call.model}' failed after {call.seconds:.1f} s: {call.error}"))
 
 
-def _client(asking: _Asking, given: Mapping[str, object], *, trust: bool) -> LlmClient:
+def _refuse(opened: Opened, message: str, *member: str) -> NoReturn:
+    """End the command because of the project's decider."""
+    problem = opened.project.error("decider-invalid", message, "decider", *member)
+    say(Finding(opened.file.with_name(FILE_NAME), problem).line())
+    raise typer.Exit(FAULTY)
+
+
+def _client(opened: Opened, asking: _Asking, given: Mapping[str, object], *, trust: bool) -> LlmClient:
     """The client of a model. What is wrong is a fault of the command line where that was given there."""
     if not asking.base_url or not asking.model:
         message = "To ask a model, say where it is and what it is called: --base-url URL --model NAME."
         if not given:
-            fail(f"{FILE_NAME}: {message}")
+            _refuse(opened, message)
         raise typer.BadParameter(message, param_hint="--model" if asking.base_url else "--base-url")
     key = None
     if asking.key_env:
         # A stranger's project must not have a key sent to where it likes.
         if not trust and not {"baseUrl", "keyEnv"} <= given.keys():
-            fail(f"{FILE_NAME} says which key is sent where: give --base-url and --key-env, or --trust.")
-        with _blaming("keyEnv", given):
+            message = "This says which key is sent where: give --base-url and --key-env, or --trust."
+            _refuse(opened, message, "baseUrl" if "keyEnv" in given else "keyEnv")
+        with _blaming("keyEnv", given, opened):
             key = key_from(asking.key_env)
-    with _blaming("baseUrl", given):
+    with _blaming("baseUrl", given, opened):
         if asking.kind is DeciderName.openai:
             return OpenAiClient(asking.base_url, asking.model, key, asking.structured, stream=asking.stream)
         if asking.structured != "prompt":
-            fail(f"{FILE_NAME}: 'structured' is for deciders of kind openai; leave it out.")
+            _refuse(opened, "'structured' is for deciders of kind openai; leave it out.", "structured")
         return AnthropicClient(asking.base_url, asking.model, key, stream=asking.stream)
 
 
+def _decision_client(
+    opened: Opened, asking: _Asking, given: Mapping[str, object], *, trust: bool
+) -> SystemOneClient:
+    """The client of a decision model, which may know its address, its model and the variable of its key."""
+    for member in ("structured", "stream", "fallbackModels"):
+        if member in (opened.project.decider or {}) or member in given:
+            message = f"'{member}' is for language models; leave it out."
+            if member in given:
+                raise typer.BadParameter(message, param_hint=_OPTIONS[member])
+            _refuse(opened, message, member)
+    ours = ("keyEnv" in given or not asking.key_env) and ("baseUrl" in given or not asking.base_url)
+    if not ours and not trust and (asking.key_env or PROFILES[asking.kind].key_variable):
+        message = "This says which key is sent where: give --base-url and --key-env, or --trust."
+        _refuse(opened, message, "keyEnv" if asking.key_env and "keyEnv" not in given else "baseUrl")
+    key = ""
+    if asking.key_env:
+        with _blaming("keyEnv", given, opened):
+            key = key_from(asking.key_env)
+    try:
+        settings = SystemOneSettings(
+            profile=asking.kind,
+            base_url=asking.base_url or "",
+            model=asking.model or "",
+            key=key,
+            retry=RetryPolicy() if asking.retries is None else RetryPolicy(retries=asking.retries),
+        )
+    except ValueError as error:
+        if not given:
+            _refuse(opened, str(error))
+        raise typer.BadParameter(str(error), param_hint=[_OPTIONS[name] for name in given]) from None
+    return SystemOneClient(settings)
+
+
 @contextmanager
-def _blaming(member: str, given: Mapping[str, object]) -> Iterator[None]:
+def _blaming(member: str, given: Mapping[str, object], opened: Opened) -> Iterator[None]:
     """Ends the command when a member of the decider is of no use."""
     try:
         yield
     except LlmError as error:
         if member in given:
             raise typer.BadParameter(str(error), param_hint=_OPTIONS[member]) from None
-        fail(f"{FILE_NAME}: {error}")
+        _refuse(opened, str(error), member)
 
 
 async def _ask(question: Question) -> str | None:

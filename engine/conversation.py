@@ -8,6 +8,7 @@ from typing import Final, Protocol
 from engine.data import DataSnapshot, truncated
 from engine.llm import Message
 from engine.tree import ClassifyNode, Tree, fill
+from engine.values import quick_to_make
 
 SYSTEM_PROMPT: Final = (
     "Choose exactly one allowed answer. "
@@ -25,6 +26,7 @@ MAX_VALUE_LENGTH: Final = 1000
 _CHARACTERS_PER_TOKEN: Final = 4
 
 
+@quick_to_make
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """The messages to send, their estimated tokens, and how many were left out."""
@@ -123,21 +125,20 @@ def build_context(
     they were set, names cut to 256 and values to 1,000 characters.
     """
     task = fill(tree.task or "", parameters)
-    lines = {
-        "Task": task if task.strip() else "(not supplied)",
-        "Classification task": fill(node.task or "", parameters),
-        "Allowed answers": ", ".join(node.answers or ()),
-        "State": _shown(properties) or "none",
-        "Data": ", ".join(
-            f"{item.shown_id} [{item.shown_type}] from {item.shown_source}: {item.content}"
-            for item in data.items
-        )
-        or "none",
-    }
+    items = ", ".join(
+        f"{item.shown_id} [{item.shown_type}] from {item.shown_source}: {item.content}" for item in data.items
+    )
     system = tree.system_prompt
     return (
         Message("system", system if system and system.strip() else SYSTEM_PROMPT),
-        Message("user", "\n".join(f"{label}: {text}" for label, text in lines.items())),
+        Message(
+            "user",
+            f"Task: {task if task.strip() else '(not supplied)'}\n"
+            f"Classification task: {fill(node.task or '', parameters)}\n"
+            f"Allowed answers: {', '.join(node.answers or ())}\n"
+            f"State: {_shown(properties) or 'none'}\n"
+            f"Data: {items or 'none'}",
+        ),
     )
 
 

@@ -5,10 +5,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol, Self, TypeAlias
 
+from engine.values import quick_to_make
+
 Properties: TypeAlias = dict[str, object]
 """State properties: text from actions, or any value an action puts there. None means "not there"."""
 
 
+@quick_to_make
 @dataclass(frozen=True, slots=True)
 class DataItem:
     """One piece of evidence. Ids need not be unique; the metadata is text by text."""
@@ -65,6 +68,7 @@ class DataStore:
         return len(self._items)
 
 
+@quick_to_make
 @dataclass(frozen=True, slots=True)
 class DataSnapshot:
     """The bounded, read-only view of a run's data that a prompt is built from, and what it leaves out."""
@@ -139,7 +143,9 @@ class BoundedDataPolicy:
             length = len(item.content)
             cut += length > self.max_content_length
             cut_by_aggregate += length > limit and room < self.max_content_length
-            selected.append(replace(bounded, content=truncated(item.content, limit, "content")))
+            if length > limit:
+                bounded = replace(bounded, content=truncated(item.content, limit, "content"))
+            selected.append(bounded)
             used = self.max_aggregate_length - room + min(length, limit)
         snapshot = DataSnapshot(tuple(selected), omitted, cut, cut_by_aggregate)
         if not snapshot.is_complete:
@@ -158,10 +164,17 @@ class BoundedDataPolicy:
     def _room(self, item: DataItem, used: int, *, first: bool) -> int:
         """How long the content of the next item may be; below zero when not even its frame fits."""
         frame = len(item.shown_id) + len(item.shown_type) + len(item.shown_source) + len(" [] from : ")
-        metadata = sum(len(key) + len(value) + 3 for key, value in item.metadata.items())
+        metadata = 0
+        for key, value in item.metadata.items():
+            metadata += len(key) + len(value) + 3
         return self.max_aggregate_length - used - (0 if first else len(", ")) - frame - metadata
 
     def _bounded(self, item: DataItem) -> DataItem:
+        texts = (item.id, item.type, item.source, item.action_id or "")
+        is_plain = not (item.metadata or item.display_id or item.display_type or item.display_source)
+        if is_plain and max(map(len, texts)) <= self.max_field_length:
+            return item
+
         def display(text: str, what: str) -> str | None:
             shown = truncated(text, self.max_field_length, what)
             return None if shown == text else shown

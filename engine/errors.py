@@ -6,7 +6,7 @@
     ├── TreeInvalid        a tree has problems of severity "error"
     ├── DocumentRefused    bytes are no JSON document of ours (with line and column)
     ├── CatalogError       a catalog holds a blank or repeated key, or cannot be loaded
-    ├── ProjectError       treewright.json is wrong
+    ├── ProjectError       treewright.json, or a catalog it names, is wrong
     ├── CaseError          a case does not fit its tree, or its pins are used up
     ├── RecordingFailed    a record store did not do what it was asked to
     │   └── RecorderClosed the recorder takes nothing more
@@ -17,6 +17,7 @@ No message of these carries prompts, state, keys or ids of people.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 Severity = Literal["error", "warning", "info"]
@@ -41,6 +42,11 @@ class Problem:
     column: int | None = None
 
 
+def cause_of(error: OSError) -> str:
+    """What the system says of a failure, in its own words."""
+    return error.strerror or type(error).__name__
+
+
 class TreewrightError(Exception):
     """Any failure this library reports on purpose."""
 
@@ -62,13 +68,24 @@ class DocumentRefused(TreewrightError):
         super().__init__(message)
         self.code, self.message, self.line, self.column = code, message, line, column
 
+    @property
+    def problem(self) -> Problem:
+        """The refusal as the one problem of its file."""
+        return Problem(self.code, "error", self.message, line=self.line, column=self.column)
+
 
 class CatalogError(TreewrightError):
     """A catalog of actions or predicates is not usable."""
 
 
 class ProjectError(TreewrightError):
-    """A project file is not usable."""
+    """A project is not usable; ``problems`` say why, each with its place in the project's ``file``."""
+
+    def __init__(self, file: Path, problems: Iterable[Problem]) -> None:
+        self.file, self.problems = file, tuple(problems)
+        first = self.problems[0]
+        place = "".join(f":{number}" for number in (first.line, first.column) if number is not None)
+        super().__init__(f"{file}{place}: {first.message}")
 
 
 class CaseError(TreewrightError):

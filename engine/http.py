@@ -1,11 +1,11 @@
-"""The one door to the network: JSON posted to an endpoint, with deadlines and a cap on what comes back."""
+"""The one door to the network: JSON asked of an endpoint, with deadlines and a cap on what comes back."""
 
 import asyncio
 import json
 import logging
-import math
 import re
 import ssl
+import sys
 import threading
 import zlib
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
+from importlib.util import find_spec
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, cast
 from urllib.parse import urlsplit
@@ -21,6 +22,8 @@ from urllib.parse import urlsplit
 from engine.errors import LlmError
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     import httpx
 
 CONNECT_DEADLINE: Final = 10.0
@@ -28,9 +31,8 @@ CONNECT_DEADLINE: Final = 10.0
 
 MAX_BYTES: Final = 4 * 1024 * 1024
 
-# The work of an httpx client grows with the square of its connections: many small clients share the calls.
-_SHARE: Final = 5
-_MOST_SHARDS: Final = 200
+# The work of an httpx client grows with the square of its connections: each has one.
+_MOST_CLIENTS: Final = 1000
 
 # Seconds a stream that has said all is given to end, so that its connection can be used again.
 _GRACE: Final = 0.1
@@ -46,19 +48,14 @@ Listener: TypeAlias = Callable[[str, str], Heard]
 class HttpReply:
     """What came back, whatever its status; without a body where a listener was told its events.
 
-    ``retry_after`` is in whole seconds, as the endpoint asks.
+    ``retry_after`` is in seconds, as the endpoint asks. The names of ``headers`` are in small letters.
     """
 
     status: int
     content_type: str
-    retry_after: int | None
+    retry_after: float | None
     body: bytes = field(repr=False)
-
-
-@dataclass(slots=True)
-class _Shard:
-    client: "httpx.AsyncClient"
-    busy: int = 0
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
 
 class Connections:
@@ -68,7 +65,8 @@ class Connections:
     """
 
     def __init__(self) -> None:
-        self._shards: list[_Shard] = []
+        self._calls: dict[httpx.AsyncClient, int] = {}
+        self._idle: list[httpx.AsyncClient] = []
 
     async def post_json(
         self,
@@ -88,50 +86,79 @@ class Connections:
         more of a body that has begun or, with a listener, each wait for an event that is more than a sign of
         life. ``max_bytes`` counts the body as decoded.
 
-        Raises ``LlmError`` whose text names host and port at most. Its cause is left out: a client's own
-        errors quote headers and addresses.
+        Raises ``LlmError`` whose text names host and port at most, with the status where one had come. Its
+        cause is left out: a client's own errors quote headers and addresses.
         """
-        place = _place(url)
-        if not self._shards:
+        content = json.dumps(payload).encode()
+        headers = {"content-type": "application/json", **headers}
+        incoming = _Incoming(_place(url), idle_deadline, max_bytes, listener)
+        return await self._ask("POST", url, content, headers, total_deadline, incoming)
+
+    async def get(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        *,
+        total_deadline: float = 60.0,
+        idle_deadline: float = 30.0,
+        max_bytes: int = MAX_BYTES,
+    ) -> HttpReply:
+        """Ask once for what is there; as :meth:`post_json`."""
+        incoming = _Incoming(_place(url), idle_deadline, max_bytes, None)
+        return await self._ask("GET", url, None, headers, total_deadline, incoming)
+
+    async def _ask(
+        self,
+        method: str,
+        url: str,
+        content: bytes | None,
+        headers: Mapping[str, str],
+        total_deadline: float,
+        incoming: "_Incoming",
+    ) -> HttpReply:
+        if not self._calls:
             # Importing httpx and reading the certificates takes longer than a window may stand still.
             await asyncio.to_thread(_certificates)
         import httpx
 
-        incoming = _Incoming(place, idle_deadline, max_bytes, listener)
         try:
             async with (
                 asyncio.timeout(total_deadline) as total,
-                asyncio.timeout(idle_deadline if listener else None) as idle,
+                asyncio.timeout(incoming.first_deadline) as idle,
             ):
-                content = json.dumps(payload).encode()
-                headers = {"content-type": "application/json", "accept-encoding": "gzip", **headers}
+                headers = {"accept-encoding": "gzip", **headers}
                 with self._client(url) as client:
-                    await _exchange(client, url, content, headers, incoming, idle)
+                    await _exchange(client, method, url, content, headers, incoming, idle)
         except TimeoutError:
             if not incoming.said_all:
                 raise incoming.too_late(total_deadline if total.expired() else None) from None
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
             if not incoming.said_all:
-                raise _failure(error, place) from None
+                raise incoming.told(_failure(error, incoming.place)) from None
         return incoming.reply()
 
     async def close(self) -> None:
         """Give the connections back."""
-        shards, self._shards = self._shards, []
-        for shard in shards:
-            await shard.client.aclose()
+        clients, self._calls, self._idle = self._calls, {}, []
+        for client in clients:
+            await client.aclose()
 
     @contextmanager
     def _client(self, url: str) -> Iterator["httpx.AsyncClient"]:
-        shard = next((shard for shard in self._shards if shard.busy < _SHARE), None)
-        if shard is None and len(self._shards) < _MOST_SHARDS:
-            self._shards.append(shard := _Shard(_new_client(url)))
-        shard = shard or min(self._shards, key=lambda shard: shard.busy)
-        shard.busy += 1
+        calls, idle = self._calls, self._idle
+        if idle:
+            client = idle.pop()
+        elif len(calls) < _MOST_CLIENTS:
+            client = _new_client(url)
+        else:
+            client = min(calls, key=calls.__getitem__)
+        calls[client] = calls.get(client, 0) + 1
         try:
-            yield shard.client
+            yield client
         finally:
-            shard.busy -= 1
+            calls[client] -= 1
+            if not calls[client]:
+                idle.append(client)
 
 
 class EventReader:
@@ -182,8 +209,9 @@ class _Incoming:
     """One reply as it comes in: unpacked, counted, and kept or told to the listener."""
 
     def __init__(self, place: str, idle_deadline: float, max_bytes: int, listener: Listener | None) -> None:
-        self._place, self._idle_deadline, self._max_bytes = place, idle_deadline, max_bytes
+        self.place, self._idle_deadline, self._max_bytes = place, idle_deadline, max_bytes
         self._listener = listener
+        self.first_deadline = idle_deadline if listener else None
         self._response: httpx.Response | None = None
         self._events: EventReader | None = None
         self._body = bytearray()
@@ -207,9 +235,9 @@ class _Incoming:
         self._take(b"\n\n" if self._events else b"")
 
     @property
-    def begun(self) -> bool:
-        """Whether the head of a reply has come."""
-        return self._response is not None
+    def status(self) -> int | None:
+        """The status of the reply, once its head has come."""
+        return None if self._response is None else self._response.status_code
 
     def reply(self) -> HttpReply:
         """What came, once it was read or has said all."""
@@ -220,6 +248,7 @@ class _Incoming:
             content_type=headers.get("content-type", ""),
             retry_after=_retry_after(headers),
             body=bytes(self._body),
+            headers=dict(headers),
         )
 
     def too_late(self, total_deadline: float | None) -> LlmError:
@@ -228,7 +257,7 @@ class _Incoming:
         unavailable = f"no response received within {seconds:g}s (model may be unavailable or overloaded)"
         if self._listener is None:
             message = (
-                f"{self._place} fell silent for {seconds:g} s in the middle of its answer."
+                f"{self.place} fell silent for {seconds:g} s in the middle of its answer."
                 if total_deadline is None
                 else f"LLM buffered completion timeout: {unavailable}"
             )
@@ -244,7 +273,15 @@ class _Incoming:
                 f"LLM streaming completion timeout: total duration exceeded {seconds:g}s "
                 f"after {self._progress} chunks"
             )
-        return LlmError(message, kind="timeout", transient=True)
+        return self.told(LlmError(message, kind="timeout", transient=True))
+
+    def told(self, error: LlmError) -> LlmError:
+        """The error with the status of the reply, once its head has come."""
+        error.status = self.status
+        return error
+
+    def _unreadable(self, message: str) -> LlmError:
+        return self.told(_unreadable(message))
 
     def _take(self, piece: bytes) -> Heard:
         if self._events is None or self._listener is None:
@@ -261,13 +298,13 @@ class _Incoming:
                     self.said_all = True
                     return "end"
         except UnicodeDecodeError:
-            raise _unreadable(f"{self._place} sent an answer that is no UTF-8.") from None
+            raise self._unreadable(f"{self.place} sent an answer that is no UTF-8.") from None
         return "progress" if self._progress > before else "nothing"
 
     async def _unpacked(self, response: "httpx.Response") -> AsyncGenerator[bytes]:
         encoding = response.headers.get("content-encoding", "identity").strip().lower()
         if encoding not in ("identity", "gzip", "x-gzip", "deflate"):
-            raise _unreadable(f"{self._place} sent an answer in an encoding nobody asked for.")
+            raise self._unreadable(f"{self.place} sent an answer in an encoding nobody asked for.")
         # httpx would unpack each piece whole, to a thousand times its size, before it can be counted.
         unpack = None if encoding == "identity" else zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
         room = self._max_bytes
@@ -278,19 +315,22 @@ class _Incoming:
                 try:
                     piece = unpack.decompress(packed, room + 1) if unpack else packed
                 except zlib.error:
-                    raise _unreadable(f"{self._place} sent an answer that cannot be unpacked.") from None
+                    raise self._unreadable(f"{self.place} sent an answer that cannot be unpacked.") from None
                 room -= len(piece)
                 if room < 0:
-                    raise _unreadable(f"{self._place} sent an answer larger than {self._max_bytes:,} bytes.")
+                    raise self._unreadable(
+                        f"{self.place} sent an answer larger than {self._max_bytes:,} bytes."
+                    )
                 yield piece
         if unpack and not unpack.eof and not self.said_all:
-            raise _unreadable(f"{self._place} sent an answer that is cut off.")
+            raise self._unreadable(f"{self.place} sent an answer that is cut off.")
 
 
 async def _exchange(
     client: "httpx.AsyncClient",
+    method: str,
     url: str,
-    content: bytes,
+    content: bytes | None,
     headers: Mapping[str, str],
     incoming: _Incoming,
     idle: asyncio.Timeout,
@@ -302,11 +342,11 @@ async def _exchange(
         way = _Way()
         try:
             async with client.stream(
-                "POST", url, content=content, headers=headers, extensions={"trace": way}
+                method, url, content=content, headers=headers, extensions={"trace": way}
             ) as response:
                 return await incoming.read(response, idle)
         except (httpx.NetworkError, httpx.RemoteProtocolError):
-            if way.is_new or incoming.begun:
+            if way.is_new or incoming.status:
                 raise
 
 
@@ -330,21 +370,35 @@ class _Way:
             await self._opened.aclose()
 
 
-def parse_retry_after(value: str, now: datetime) -> int | None:
-    """Seconds to wait by a ``Retry-After`` header, rounded up; None when it says nothing of use."""
+LONGEST_WAIT: Final = 2_147_483.0
+"""Seconds an endpoint can ask to be left alone; more than that are as many."""
+
+
+def parse_retry_after(value: str, now: datetime) -> float | None:
+    """Seconds to wait by a ``Retry-After`` header; None when it says nothing of use."""
     value = value.strip()
-    if re.fullmatch(r"\d{1,9}(\.\d+)?", value, re.ASCII):
-        return math.ceil(float(value))
+    if re.fullmatch(r"\d+(\.\d+)?", value, re.ASCII):
+        return min(float(value), LONGEST_WAIT)
     with suppress(ValueError):
-        until = parsedate_to_datetime(value)
-        return max(0, math.ceil((until.replace(tzinfo=until.tzinfo or UTC) - now).total_seconds()))
+        until = parsedate_to_datetime(_SHORT_YEAR.sub(lambda date: _whole_year(date, now), value))
+        seconds = (until.replace(tzinfo=until.tzinfo or UTC) - now).total_seconds()
+        return min(max(0.0, seconds), LONGEST_WAIT)
     return None
 
 
-def _retry_after(headers: "httpx.Headers") -> int | None:
-    milliseconds = headers.get("retry-after-ms", "")
-    if re.fullmatch(r"\d{1,12}", milliseconds, re.ASCII):
-        return math.ceil(int(milliseconds) / 1000)
+_SHORT_YEAR: Final = re.compile(r"(\d\d-\w{3}-)(\d\d)(?=\s)", re.ASCII)
+
+
+def _whole_year(date: re.Match[str], now: datetime) -> str:
+    """A date with a year of two digits in the century that puts it within 50 years of now."""
+    year = int(date[2])
+    return f"{date[1]}{year + (now.year + 50 - year) // 100 * 100}"
+
+
+def _retry_after(headers: "httpx.Headers") -> float | None:
+    milliseconds = headers.get("retry-after-ms", "").strip()
+    if re.fullmatch(r"\d+(\.\d+)?", milliseconds, re.ASCII):
+        return min(float(milliseconds) / 1000, LONGEST_WAIT)
     return parse_retry_after(headers.get("retry-after", ""), datetime.now(UTC))
 
 
@@ -361,6 +415,10 @@ def _certificates() -> ssl.SSLContext:
 def _read_certificates() -> ssl.SSLContext:
     import httpx
 
+    # httpcore looks for this package some eight times a request. Where it is not installed that is a search
+    # of the disk each time, and a fifth of what a request costs.
+    if find_spec("sniffio") is None:
+        sys.modules["sniffio"] = cast("ModuleType", None)
     # They log addresses with their queries, and the headers of replies: a key may be in both.
     for name in ("httpx", "httpcore"):
         logging.getLogger(name).setLevel(logging.WARNING)
@@ -376,7 +434,7 @@ def _new_client(url: str) -> "httpx.AsyncClient":
         trust_env=not _is_loopback(urlsplit(url).hostname or ""),
         follow_redirects=False,
         timeout=httpx.Timeout(None, connect=CONNECT_DEADLINE),
-        limits=httpx.Limits(max_connections=_SHARE, max_keepalive_connections=_SHARE),
+        limits=httpx.Limits(max_connections=1, max_keepalive_connections=1),
     )
 
 

@@ -8,9 +8,11 @@ reader finds where in a text a JSON pointer points.
 import json
 import math
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, NoReturn, TypeAlias
 
 from pydantic import JsonValue
@@ -21,6 +23,15 @@ Json: TypeAlias = JsonValue
 
 MAX_BYTES: Final = 16_000_000
 MAX_DEPTH: Final = 64
+
+
+def document_bytes(file: Path) -> bytes:
+    """The bytes of a file, unless it is larger than a document may be: that is ``DocumentRefused``.
+
+    No more is read than shows it, for some files have no end. Raises ``OSError``.
+    """
+    with file.open("rb") as stream:
+        return _small(stream.read(MAX_BYTES + 1))
 
 
 def parse(data: bytes) -> Json:
@@ -34,34 +45,19 @@ def parse(data: bytes) -> Json:
     # With escaped backslashes out of the way, each backslash left starts an escape. Something stays in their
     # place: two halves of a pair with one between them are no pair.
     plain = data.replace(b"\\\\", b"..") if escapes else data
-    names: set[str] = set()
-
-    def members(pairs: list[tuple[str, Json]]) -> Json:
-        found = dict(pairs)
-        if len(found) != len(pairs):
-            raise ValueError("duplicate")
-        if escapes:
-            names.update(found)
-        return found
-
     if _is_shallow(plain) and not (escapes and _LONE_SURROGATE.search(plain)):
         with suppress(ValueError):
-            value: Json = json.loads(
-                text, object_pairs_hook=members, parse_float=_finite, parse_constant=_finite
-            )
-            if not any(map(_CONTROL.search, names)):
-                return value
+            value: Json = (_ESCAPED if escapes else _PLAIN).decode(text)
+            return value
     return _Reader(text).document()
 
 
 def text_of(data: bytes) -> str:
     """The text of a document, without its byte order mark; ``DocumentRefused`` when it is no text of ours."""
-    if len(data) > MAX_BYTES:
-        raise DocumentRefused("json-too-large", "The file is larger than 16 MB.")
     try:
-        return data.decode("utf-8-sig")
+        return _small(data).removeprefix(BOM_UTF8).decode()
     except UnicodeDecodeError as error:
-        before = data[: error.start].decode("utf-8-sig")
+        before = error.object[: error.start].decode()
         place = _line_and_column(before, len(before))
         raise DocumentRefused("json-encoding", "The file is not UTF-8 text.", *place) from None
 
@@ -112,6 +108,12 @@ def write(value: object, plain: Callable[[object], object] | None = None) -> byt
     return f"{_written(value, chr(10), plain)}\n".encode()
 
 
+def _small(data: bytes) -> bytes:
+    if len(data) > MAX_BYTES:
+        raise DocumentRefused("json-too-large", "The file is larger than 16 MB.")
+    return data
+
+
 _CONTROL: Final = re.compile(r"[\x00-\x1f]")
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 _LONE_SURROGATE: Final = re.compile(
@@ -127,6 +129,8 @@ _NO_MARKS: Final = bytes(set(range(256)) - set(b'[]{}"'))
 
 def _is_shallow(plain: bytes) -> bool:
     """Whether brackets outside texts nest at most ``MAX_DEPTH`` deep; meant for well-formed JSON only."""
+    if plain.count(b"{") + plain.count(b"[") <= MAX_DEPTH:
+        return True
     unescaped = plain.replace(b'\\"', b"") if b"\\" in plain else plain
     marks = unescaped.translate(_AS_BRACES, _NO_MARKS)
     # Most texts hold no bracket, and dropping two neighbouring quotes changes nothing of what is inside them.
@@ -143,6 +147,27 @@ def _finite(token: str) -> float:
     if not math.isfinite(number):
         raise ValueError("not finite")
     return number
+
+
+def _members(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("duplicate")
+    return found
+
+
+def _unescaped_members(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    found = _members(pairs)
+    if any(map(_CONTROL.search, found)):
+        raise ValueError("control")
+    return found
+
+
+# Only an escape can bring a control character into a name past the standard parser.
+_PLAIN: Final = json.JSONDecoder(object_pairs_hook=_members, parse_float=_finite, parse_constant=_finite)
+_ESCAPED: Final = json.JSONDecoder(
+    object_pairs_hook=_unescaped_members, parse_float=_finite, parse_constant=_finite
+)
 
 
 def _line_and_column(text: str, at: int) -> tuple[int, int]:

@@ -6,8 +6,8 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from engine.catalog import Catalog, FunctionPredicate, PredicateContext
-from engine.errors import ProjectError
-from engine.project import Project
+from engine.errors import CatalogError, ProjectError
+from engine.project import FILE_NAME, Project
 
 
 def property_exists(context: PredicateContext, key: str) -> bool:
@@ -52,18 +52,27 @@ def catalog_of(project: Project, folder: Path, *, trusted: bool) -> Catalog:
     """The standard catalog with what a project adds to it.
 
     Keys declared as external always count. The project's own Python files are run only when the folder is
-    ``trusted``; ``ProjectError`` when one of them lies outside the folder, ``CatalogError`` when one fails.
+    ``trusted``; ``ProjectError`` when one of them lies outside the folder, or fails.
     """
-    catalog = standard_catalog().with_external(project.external.actions, project.external.predicates)
-    for name in project.catalog if trusted else ():
+    external = {key: action.llm_calls for key, action in project.external.actions.items()}
+    catalog = standard_catalog().with_external(external, project.external.predicates)
+    for index, name in enumerate(project.catalog if trusted else ()):
         try:
-            path = (folder / name).resolve()
-        except (OSError, RuntimeError, ValueError) as error:
-            raise ProjectError(f"The catalog file '{name}' cannot be found.") from error
-        if not path.is_relative_to(folder.resolve()):
-            raise ProjectError(f"The catalog file '{name}' lies outside the project's folder.")
-        catalog = catalog.with_module(path)
+            catalog = catalog.with_module(_inside(folder, name))
+        except CatalogError as error:
+            problem = project.error("catalog-invalid", str(error), "catalog", index)
+            raise ProjectError(folder / FILE_NAME, [problem]) from error
     return catalog
+
+
+def _inside(folder: Path, name: str) -> Path:
+    try:
+        path = (folder / name).resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise CatalogError(f"The catalog file '{name}' cannot be found.") from error
+    if not path.is_relative_to(folder.resolve()):
+        raise CatalogError(f"The catalog file '{name}' lies outside the project's folder.")
+    return path
 
 
 def _text(value: object) -> str:

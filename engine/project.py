@@ -1,19 +1,34 @@
 """The project file of a folder (``treewright.json``): what the engine needs to know beside the trees."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self, TypeAlias
 
-from pydantic import Field, StrictFloat, StrictInt, StrictStr, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    PrivateAttr,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+    model_validator,
+)
 
 from engine import jsontext
-from engine.errors import DocumentRefused, Problem, ProjectError
+from engine.errors import DocumentRefused, Problem, ProjectError, cause_of
+from engine.problems import faults, in_text, named, problem_at
 from engine.tree import Json, Member, NodeId
-from engine.treefile import problem_at
 
 FILE_NAME: Final = "treewright.json"
+FORMAT: Final = 1
+"""The only form of project files there is so far."""
 
 JsonObject: TypeAlias = dict[str, Json]
+
+UnknownMode: TypeAlias = Literal["threshold", "option", "both"]
+"""Whether ``unknown`` follows from a low confidence, is an option a decision model may choose, or both."""
+
 _Calls = Annotated[StrictInt, Field(ge=0)]
 
 
@@ -41,9 +56,9 @@ class ClassifySettings(Member):
     """How one classify node is decided, beyond its task and answers."""
 
     examples: Json = None
-    min_confidence: Annotated[StrictFloat | StrictInt, Field(ge=0, le=1)] | None = None
+    min_confidence: Annotated[StrictFloat, Field(ge=0, le=1)] | None = None
     descriptions: Mapping[str, StrictStr] = {}
-    unknown_mode: StrictStr | None = None
+    unknown_mode: UnknownMode | None = None
 
 
 class TreeSettings(Member):
@@ -53,10 +68,16 @@ class TreeSettings(Member):
     erasure_key_parameter: StrictStr | None = None
 
 
+def _known(form: int) -> int:
+    if form != FORMAT:
+        raise ValueError(f"this version knows form {FORMAT} only")
+    return form
+
+
 class Project(Member):
     """A project file. Every member may be left out; members that are not known are kept."""
 
-    format: Literal[1] = 1
+    format: Annotated[StrictInt, AfterValidator(_known)] = FORMAT
     catalog: tuple[StrictStr, ...] = ()
     actions: Mapping[str, JsonObject] = {}
     agents: Mapping[str, JsonObject] = {}
@@ -65,34 +86,45 @@ class Project(Member):
     parameters: Mapping[str, StrictStr] = {}
     trees: Mapping[str, TreeSettings] = {}
 
+    _text: str = PrivateAttr("")
+    """The text it was read from; that of one made by a program is empty."""
+
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """A warning for each member that is not known, with its pointer in the project file."""
-        return tuple(_unknown(self))
+        """A warning for each member that is not known, with its place in the project file."""
+        return self._placed(_unknown(self))
+
+    def error(self, code: str, message: str, *path: str | int) -> Problem:
+        """An error at a path of the project file, with its place there."""
+        (problem,) = self._placed([problem_at(code, "error", message, *path)])
+        return problem
+
+    def _placed(self, problems: Iterable[Problem]) -> tuple[Problem, ...]:
+        return in_text(problems, self._text) if self._text else tuple(problems)
 
 
 def load_project(folder: Path) -> Project:
     """The project of a folder; an empty one where there is no file.
 
-    ``ProjectError`` names file, line and column of the first thing that is wrong.
+    ``ProjectError`` tells all that is wrong with the file.
     """
-    path = folder / FILE_NAME
+    file = folder / FILE_NAME
     try:
-        data = path.read_bytes()
+        data = jsontext.document_bytes(file)
+        document, text = jsontext.parse(data), jsontext.text_of(data)
     except FileNotFoundError:
         return Project()
     except OSError as error:
-        raise ProjectError(f"{path}: The file cannot be read: {error.strerror}.") from error
+        message = f"The file cannot be read: {cause_of(error)}."
+        raise ProjectError(file, [Problem("file-unreadable", "error", message, line=1, column=1)]) from error
+    except DocumentRefused as refused:
+        raise ProjectError(file, [refused.problem]) from refused
     try:
-        document = jsontext.parse(data)
-        return Project.model_validate(document, by_alias=True, by_name=False)
-    except DocumentRefused as error:
-        raise ProjectError(f"{path}:{error.line}:{error.column}: {error.message}") from error
+        project = Project.model_validate(document, by_alias=True, by_name=False)
     except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        pointer = jsontext.pointer(*fault["loc"])
-        line, column = jsontext.locate(jsontext.text_of(data), pointer)
-        raise ProjectError(f"{path}:{line}:{column}: {_reason(pointer, fault['msg'])}") from error
+        raise ProjectError(file, in_text(_misfits(error, document), text)) from error
+    project._text = text  # noqa: SLF001 - the one place that knows it
+    return project
 
 
 def write_project(project: Project) -> bytes:
@@ -100,15 +132,16 @@ def write_project(project: Project) -> bytes:
     return jsontext.write({"format": 1} | project.model_dump(by_alias=True, exclude_defaults=True))
 
 
-def _reason(pointer: str, message: str) -> str:
-    reason = message.removeprefix("Value error, ")
-    return f"'{pointer or '/'}' does not fit: {reason[0].lower()}{reason[1:]}."
+def _misfits(error: ValidationError, document: Json) -> Iterator[Problem]:
+    for path, reason in faults(error, document).items():
+        message = f"{named(path) if path else 'A project'} {reason}."
+        yield problem_at("project-invalid", "error", message, *path)
 
 
 def _unknown(part: object, *path: str | int) -> Iterator[Problem]:
     if isinstance(part, Member):
         for name in part.unknown_members:
-            message = f"'{jsontext.pointer(*path, name)}' is not known; it is kept and ignored."
+            message = f"{named((*path, name))} is not known; it is kept and ignored."
             yield problem_at("member-unknown", "warning", message, *path, name)
         for name, field in type(part).model_fields.items():
             yield from _unknown(getattr(part, name), *path, field.alias or name)

@@ -7,15 +7,13 @@ same object. The clock of the elapsed limit stands still while nobody asks.
 
 import asyncio
 import logging
-from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cached_property
 from pathlib import Path
 from types import coroutine
-from typing import Final, Literal, Protocol, TypeAlias, TypedDict, cast
+from typing import Final, Literal, Protocol, TypeAlias, cast
 
 from engine.budget import (
     CALLS_EXCEEDED,
@@ -54,7 +52,6 @@ from engine.events import (
     Visit,
 )
 from engine.llm import Message
-from engine.llm.failures import caller_is_cancelled
 from engine.tree import (
     UNKNOWN,
     ActionNode,
@@ -69,21 +66,16 @@ from engine.tree import (
     placeholders,
 )
 from engine.treefile import tree_hash
+from engine.values import quick_to_make
 
 log = logging.getLogger(__name__)
-
-
-class _Stamp(TypedDict):
-    execution_id: str
-    at: datetime
-    trace_id: str | None
-    correlation_id: str | None
 
 
 Phase: TypeAlias = Literal["beforeNode", "beforeAttempt", "afterDecision", "beforeTool", "afterTool"]
 """Where in a node a run can stop."""
 
 
+@quick_to_make
 @dataclass(frozen=True, slots=True)
 class Stop:
     """Where a run stands: at this node, in this phase; ``turn`` counts attempts, tools and the like."""
@@ -107,6 +99,7 @@ class Pins:
     conditions: Mapping[NodeId, bool | Sequence[bool]] = field(default_factory=dict)
 
 
+@quick_to_make
 @dataclass(frozen=True, slots=True)
 class Inputs:
     """What one run starts from.
@@ -117,12 +110,13 @@ class Inputs:
     parameters: Mapping[str, str] = field(default_factory=dict, repr=False)
     properties: Mapping[str, object] = field(default_factory=dict, repr=False)
     data: tuple[DataItem, ...] = field(default=(), repr=False)
-    pins: Pins = field(default_factory=Pins)
+    pins: Pins = Pins()
     budget: Budget | None = None
     erasure_key: str | None = field(default=None, repr=False)
 
 
-@dataclass(frozen=True)
+@quick_to_make
+@dataclass(frozen=True, slots=True)
 class Parts:
     """The replaceable parts of a run; see :class:`engine.session.Session`."""
 
@@ -156,9 +150,15 @@ class TranscriptReport(Protocol):
 
 
 class _Ended(Exception):
-    def __init__(self, outcome: Outcome, error: str | None = None, kind: FailureKind | None = None) -> None:
+    def __init__(
+        self,
+        outcome: Outcome,
+        error: str | None = None,
+        kind: FailureKind | None = None,
+        exceeded: LimitName | None = None,
+    ) -> None:
         super().__init__(outcome)
-        self.outcome, self.error, self.kind = outcome, error, kind
+        self.outcome, self.error, self.kind, self.exceeded = outcome, error, kind, exceeded
 
 
 CANCELLED: Final = "Decision execution was cancelled."
@@ -182,9 +182,9 @@ class Run:
         transcript: TranscriptReport | None = None,
     ) -> None:
         self.transcript = transcript
-        self._execution = _Execution(tree, inputs, parts, list(observers), frozenset(stops_inside))
+        self._execution = _Execution(tree, inputs, parts, tuple(observers))
+        self._stops: tuple[Phase, ...] = ("beforeNode", *stops_inside)
         self._body: Coroutine[object, None, None] | None = None
-        self._driver: asyncio.Task[object] | None = None
         self._cancelled_driver = False
 
     @property
@@ -211,78 +211,102 @@ class Run:
 
     def observe(self, observer: Observer) -> None:
         """Add an observer; it is given the events from now on."""
-        self._execution.observers.append(observer)
+        self._execution.observers += (observer,)
 
     def __aiter__(self) -> "Run":
         return self
 
     async def __anext__(self) -> Stop:
-        if self.ended:
-            raise StopAsyncIteration
-        if self._driver is not None:
-            raise RuntimeError("A run has one reader at a time.")
-        self._driver = asyncio.current_task()
-        self._body = self._body or self._execution.execute()
-        self._execution.meter.resume()
-        try:
-            stop = await _Pull(self._body, self._execution)
-        except asyncio.CancelledError:
-            # When our own cancel() interrupted the reader its task goes on; else it stays cancelled.
-            if not self._cancelled_driver or self._driver is None or self._driver.uncancel():
-                raise
-            stop = None
-        finally:
-            self._driver = None
-            self._execution.meter.pause()
+        stop = await self._pull(self._stops)
         if stop is None:
             raise StopAsyncIteration
         return stop
 
     async def finish(self) -> RunResult:
         """Drive the run to its end without stopping."""
-        async for _ in self:
-            pass
+        await self._pull(())
         return self.result
 
     def cancel(self) -> None:
         """End the run as ``Cancelled``: at once between two steps, else as soon as the node lets go."""
-        if self.ended or self._execution.cancelled:
+        execution = self._execution
+        if self.ended or execution.cancelled:
             return
-        self._execution.cancelled = True
-        if self._driver is not None:
+        execution.cancelled = True
+        if execution.driver is not None:
             self._cancelled_driver = True
-            self._driver.cancel()
+            execution.driver.cancel()
             return
         with suppress(StopIteration):
             if self._body is None:
-                self._execution.execute().send(None)
+                execution.execute().send(None)
             else:
                 self._body.throw(asyncio.CancelledError())
+
+    @coroutine
+    def _pull(self, stops: tuple[Phase, ...]) -> Generator[object, None, Stop | None]:
+        """Run the body until it stops, or ends (None). What it awaits is passed on to the event loop."""
+        if self.ended:
+            return None
+        execution = self._execution
+        if execution.driver is not None:
+            raise RuntimeError("A run has one reader at a time.")
+        execution.driver, execution.stops = asyncio.current_task(), stops
+        self._body = body = self._body or execution.execute()
+        execution.meter.resume()
+        thrown: BaseException | None = None
+        watch: _Watch | None = None
+        try:
+            awaited = body.send(None)
+            while not isinstance(awaited, Stop):
+                # Only now: most steps never wait for anything, and should not pay for a timer.
+                watch = watch or _Watch(execution)
+                try:
+                    yield awaited
+                except BaseException as error:  # noqa: BLE001 - handed to the body, which decides
+                    thrown = error
+                    awaited = body.throw(error)
+                else:
+                    awaited = body.send(None)
+            return awaited
+        except StopIteration:
+            pass
+        finally:
+            if watch is not None:
+                watch.stop()
+            driver, execution.driver = execution.driver, None
+            execution.meter.pause()
+            if self._cancelled_driver and driver is not None:
+                # It was our own cancel() that interrupted the reader: its task goes on.
+                self._cancelled_driver = False
+                driver.uncancel()
+        # The body ended in good order; a reader that others have cancelled stays cancelled all the same.
+        if isinstance(thrown, asyncio.CancelledError) and driver is not None and driver.cancelling():
+            raise thrown
+        return None
 
 
 class _Execution:
     """The work behind a run: what it holds, and the order of things."""
 
     def __init__(
-        self,
-        tree: Tree | Runnable,
-        inputs: Inputs,
-        parts: Parts,
-        observers: list[Observer],
-        stops_inside: frozenset[Phase],
+        self, tree: Tree | Runnable, inputs: Inputs, parts: Parts, observers: tuple[Observer, ...]
     ) -> None:
         self.tree = tree.tree if isinstance(tree, Runnable) else tree
         self.plan = tree if isinstance(tree, Runnable) else None
         self.hash = tree.hash if isinstance(tree, Runnable) else tree_hash(tree)
         self.id = parts.new_id()
-        self.inputs, self.parts = inputs, parts
-        self.observers, self.stops_inside = observers, stops_inside
+        self.inputs, self.parts, self.now = inputs, parts, parts.clock.now
+        self.is_traced = parts.trace_id is not None or parts.correlation_id is not None
+        self.observers = observers
+        self.stops: tuple[Phase, ...] = ()
+        self.driver: asyncio.Task[object] | None = None
         self.meter = Meter(parts.clock, parts.limits.within(self.tree.budget).within(inputs.budget))
         self.decider = parts.decider.for_run()
         self.conversation = parts.new_conversation()
         self.properties: Properties = dict(inputs.properties)
         self.data = DataStore(inputs.data)
-        self.visits: Counter[NodeId] = Counter()
+        self.visits: dict[NodeId, int] = {}
         self.path: list[Visit] = []
         self.classifications: list[Classification] = []
         self.first_unknown: str | None = None
@@ -294,48 +318,43 @@ class _Execution:
 
     async def execute(self) -> None:
         """The whole run (the order is that of the reference runtime)."""
-        self.emit(
-            lambda stamp: RunStarted(
-                tree=self.tree,
-                tree_hash=self.hash,
-                limits=self.meter.limits,
-                parameters=dict(self.inputs.parameters),
-                properties=dict(self.properties),
-                data=tuple(self.data),
-                **stamp,
+        if self.observers:
+            self.tell(
+                RunStarted(
+                    self.id,
+                    self.now(),
+                    tree=self.tree,
+                    tree_hash=self.hash,
+                    limits=self.meter.limits,
+                    parameters=dict(self.inputs.parameters),
+                    properties=dict(self.properties),
+                    data=tuple(self.data),
+                )
             )
-        )
-        exceeded: LimitName | None = None
+        meter = self.meter
         try:
             self.check_cancelled()
-            await self._walk(self._prepared())
+            plan = self._prepared()
+            node_id: NodeId | None = plan.tree.start_node_id
+            while node_id is not None:
+                if "beforeNode" in self.stops:
+                    await _stop_at(Stop(node_id))
+                self.check_cancelled()
+                if passed := meter.passed():
+                    await self.over_limit(passed, node_id)
+                if meter.visits_used_up:
+                    await self.used_up("nodeVisits", VISITS_EXCEEDED)
+                node = plan.tree.nodes[node_id]
+                visit = self._begun(node_id, node)
+                if passed := meter.passed():
+                    await visit.over_limit(passed)
+                branch = await node.visit(visit)
+                node_id = self._followed(visit, branch, plan.targets[node_id])
+                if branch == "transientFailure" and isinstance(node, ActionNode) and node_id in self.visits:
+                    await self.wait(self.parts.retry_delay)
             ending = _Ended("Unknown" if self.first_unknown else "Terminal", self.first_unknown)
-        except BudgetStop as stop:
-            ending, exceeded = _Ended("BudgetExhausted", str(stop)), stop.limit
-        except _Ended as early:
-            ending = early
-        except asyncio.CancelledError:
-            if self.out_of_time and not self.cancelled:
-                ending, exceeded = _Ended("BudgetExhausted", EXHAUSTED), "elapsedTime"
-                # Nobody will say what the call that was cut off has cost, but it was made.
-                self.meter.count_calls(int(self.asking), None, None)
-            elif self.cancelled or caller_is_cancelled():
-                ending = _Ended("Cancelled", CANCELLED)
-            else:
-                # A part was cancelled from inside, as by a time-out of its own; nobody cancelled the run.
-                ending = _Ended(
-                    "ValidationFailed",
-                    self._with_model("A part of the run was cancelled from inside."),
-                    "internal",
-                )
-        except (TreeInvalid, CaseError) as error:
-            ending = _Ended("ValidationFailed", str(error), "validation")
-        except LlmError as error:
-            ending = _Ended("ValidationFailed", self._with_model(str(error)), "llm")
-        except Exception as error:  # noqa: BLE001 - whatever went wrong is the run's result
-            ending = _Ended(
-                "ValidationFailed", self._with_model(str(error) or type(error).__name__), "internal"
-            )
+        except BaseException as error:  # noqa: BLE001 - whatever went wrong is the run's result
+            ending = self._ending(error)
         self.result = result = RunResult(
             execution_id=self.id,
             tree_id=self.tree.tree_id,
@@ -345,7 +364,7 @@ class _Execution:
             verdict=self.verdict,
             error=ending.error,
             failure_kind=ending.kind,
-            exceeded=exceeded,
+            exceeded=ending.exceeded,
             had_unknown=self.first_unknown is not None,
             classifications=tuple(self.classifications),
             usage=self.meter.reading(),
@@ -353,7 +372,35 @@ class _Execution:
             state_properties={k: v for k, v in self.properties.items() if v is not None},
             path=tuple(self.path),
         )
-        self.emit(lambda stamp: RunEnded(result=result, **stamp))
+        if self.observers:
+            self.tell(RunEnded(self.id, self.now(), result))
+
+    def _ending(self, error: BaseException) -> "_Ended":
+        """How the run ends by this error; one that is no part of it is raised again."""
+        kind: FailureKind = "internal"
+        match error:
+            case _Ended():
+                return error
+            case BudgetStop():
+                return _Ended("BudgetExhausted", str(error), exceeded=error.limit)
+            case asyncio.CancelledError() if self.out_of_time and not self.cancelled:
+                # Nobody will say what the call that was cut off has cost, but it was made.
+                self.meter.count_calls(int(self.asking), None, None)
+                return _Ended("BudgetExhausted", EXHAUSTED, exceeded="elapsedTime")
+            case asyncio.CancelledError() if self.is_cancelled:
+                return _Ended("Cancelled", CANCELLED)
+            case asyncio.CancelledError():
+                # A part was cancelled, as by a time-out of its own; nobody cancelled the run.
+                message = "A part of the run was cancelled from inside."
+            case TreeInvalid() | CaseError():
+                return _Ended("ValidationFailed", str(error), "validation")
+            case LlmError():
+                message, kind = str(error), "llm"
+            case Exception():
+                message = str(error) or type(error).__name__
+            case _:
+                raise error
+        return _Ended("ValidationFailed", f"{message} (model: {self.model})" if self.model else message, kind)
 
     def _prepared(self) -> Runnable:
         plan = self.plan or runnable(self.tree, self.parts.catalog)
@@ -373,52 +420,50 @@ class _Execution:
             raise _Ended("ValidationFailed", message, "validation")
         return plan
 
-    async def _walk(self, plan: Runnable) -> None:
-        node_id = plan.tree.start_node_id
-        while True:
-            await _stop_at(Stop(node_id))
-            self.check_cancelled()
-            await self.check_limits(node_id)
-            node = plan.tree.nodes[node_id]
-            if self.meter.visits_used_up:
-                await self.throttle()
-                raise BudgetStop("nodeVisits", VISITS_EXCEEDED)
-            self.meter.count_visit()
-            self.visits[node_id] += 1
-            visit = _Visiting(self, node_id, node, self.visits[node_id])
-            visit.begin()
-            try:
-                await self.check_limits(node_id)
-            except BudgetStop:
-                visit.over("budget")
-                raise
-            branch = await node.visit(visit)
-            if branch is None:
-                visit.over(self.verdict or "")
-                return
-            target = plan.targets[node_id].get(branch)
-            if target is None:
-                message = f"Decision tree node has no transition for condition '{branch}'."
-                raise _Ended("ValidationFailed", message, "internal")
-            visit.over(branch, target)
-            if branch == "transientFailure" and isinstance(node, ActionNode) and target in self.visits:
-                await self.wait(self.parts.retry_delay)
-            node_id = target
+    def _begun(self, node_id: NodeId, node: AnyNode) -> "_Visiting":
+        self.meter.visits += 1
+        self.visits[node_id] = number = self.visits.get(node_id, 0) + 1
+        visit = _Visiting(self, node_id, node, number)
+        if self.observers:
+            self.tell(NodeStarted(self.id, self.now(), node_id, node.type or "", number))
+        return visit
+
+    def _followed(
+        self, visit: "_Visiting", branch: str | None, targets: Mapping[str, NodeId]
+    ) -> NodeId | None:
+        """The node this branch leads to; None at the end."""
+        if branch is None:
+            visit.over(self.verdict or "")
+            return None
+        target = targets.get(branch)
+        if target is None:
+            message = f"Decision tree node has no transition for condition '{branch}'."
+            raise _Ended("ValidationFailed", message, "internal")
+        visit.over(branch, target)
+        return target
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the run was cancelled, or the task that reads it."""
+        return self.cancelled or (self.driver is not None and self.driver.cancelling() > 0)
 
     def check_cancelled(self) -> None:
         """Go no further once the run was cancelled."""
-        if self.cancelled or caller_is_cancelled():
+        if self.is_cancelled:
             raise asyncio.CancelledError
 
-    async def check_limits(self, node: NodeId) -> None:
-        """Stop when a limit was passed; only the elapsed limit can be softened (spec section 3.4)."""
-        passed = self.meter.passed()
-        if passed is None:
-            return
-        await self.throttle()
+    async def over_limit(self, passed: LimitName, node: NodeId) -> None:
+        """Stop, as a limit was passed; only the elapsed limit can be softened (spec section 3.4)."""
         if passed != "elapsedTime" or self.meter.limits.on_exceeded == "halt":
-            raise BudgetStop(passed, EXHAUSTED)
-        self.emit(lambda stamp: BudgetPassed(node=node, limit=passed, **stamp))
+            await self.used_up(passed, EXHAUSTED)
+        await self.throttle()
+        if self.observers:
+            self.tell(BudgetPassed(self.id, self.now(), node, passed))
+
+    async def used_up(self, limit: LimitName, message: str) -> None:
+        """Stop: what a limit grants is used up."""
+        await self.throttle()
+        raise BudgetStop(limit, message)
 
     async def throttle(self) -> None:
         """The short delay of a throttled run that has passed a limit."""
@@ -430,59 +475,53 @@ class _Execution:
         if seconds > 0:
             await self.parts.clock.sleep(seconds)
 
-    def emit(self, make: Callable[[_Stamp], Event]) -> None:
-        """Tell every observer; the event is made only when somebody listens."""
-        if not self.observers:
-            return
-        parts = self.parts
-        event = make(
-            {
-                "execution_id": self.id,
-                "at": parts.clock.now(),
-                "trace_id": parts.trace_id,
-                "correlation_id": parts.correlation_id,
-            }
-        )
-        for observer in tuple(self.observers):
+    def tell(self, event: Event) -> None:
+        """Tell every observer. Where there is none, no event need be made."""
+        if self.is_traced:
+            event = replace(event, trace_id=self.parts.trace_id, correlation_id=self.parts.correlation_id)
+        for observer in self.observers:
             try:
                 observer(event)
             except Exception as error:  # noqa: BLE001 - an observer must not break the run
-                self.observers.remove(observer)
+                self.observers = tuple(other for other in self.observers if other is not observer)
                 log.warning("An observer failed with %s and gets no more events.", type(error).__name__)
-
-    def _with_model(self, message: str) -> str:
-        return f"{message} (model: {self.model})" if self.model else message
 
 
 class _Visiting:
     """One visit: what :class:`engine.tree.Step` and :class:`engine.deciders.Desk` promise."""
+
+    __slots__ = ("_began", "_decision_id", "_forced", "_id", "_node", "_run", "_shown", "number")
 
     def __init__(self, run: _Execution, node_id: NodeId, node: AnyNode, number: int) -> None:
         self._run, self._id, self._node, self.number = run, node_id, node, number
         self._began = run.meter.elapsed
         self._forced = False
         self._decision_id: str | None = None
+        self._shown: DataSnapshot | None = None
 
-    def begin(self) -> None:
-        self._run.emit(
-            lambda stamp: NodeStarted(node=self._id, type=self._node.type or "", visit=self.number, **stamp)
-        )
+    async def over_limit(self, passed: LimitName) -> None:
+        try:
+            await self._run.over_limit(passed, self._id)
+        except BudgetStop:
+            self.over("budget")
+            raise
 
     def over(self, outcome: str, target: NodeId | None = None) -> None:
         run = self._run
         visit = Visit(
-            node=self._id,
-            type=self._node.type or "",
-            number=self.number,
-            outcome=outcome,
-            branch=None if target is None else outcome,
-            next=target,
-            duration=run.meter.elapsed - self._began,
-            forced=self._forced,
-            decision_id=self._decision_id,
+            self._id,
+            self._node.type or "",
+            self.number,
+            outcome,
+            None if target is None else outcome,
+            target,
+            run.meter.elapsed - self._began,
+            self._forced,
+            self._decision_id,
         )
         run.path.append(visit)
-        run.emit(lambda stamp: NodeVisited(visit=visit, usage=run.meter.reading(), **stamp))
+        if run.observers:
+            run.tell(NodeVisited(run.id, run.now(), visit, run.meter.reading()))
 
     # Step
 
@@ -499,21 +538,27 @@ class _Visiting:
         run.properties.update(result.properties)
         if result.llm_calls:
             run.meter.count_calls(result.llm_calls, None, None)
-        run.emit(
-            lambda stamp: ActionCompleted(
-                node=self._id,
-                visit=self.number,
-                name=self._node.name,
-                action_key=action_key,
-                status=result.status,
-                summary=result.summary,
-                error=result.error,
-                produced=run.data.since(held),
-                changed={k: v for k, v in run.properties.items() if k not in before or before[k] is not v},
-                pinned=pinned is not None,
-                **stamp,
+        if run.observers:
+            run.tell(
+                ActionCompleted(
+                    run.id,
+                    run.now(),
+                    node=self._id,
+                    visit=self.number,
+                    name=self._node.name,
+                    action_key=action_key,
+                    status=result.status,
+                    summary=result.summary,
+                    error=result.error,
+                    produced=run.data.since(held),
+                    changed={
+                        name: value
+                        for name, value in run.properties.items()
+                        if name not in before or before[name] is not value
+                    },
+                    pinned=pinned is not None,
+                )
             )
-        )
         return result.status
 
     async def _executed(self, action_key: str) -> ActionResult:
@@ -526,7 +571,7 @@ class _Visiting:
             return result
         except asyncio.CancelledError as error:
             # A time-out inside an action may surface as a cancellation although nobody cancelled the run.
-            if run.cancelled or caller_is_cancelled():
+            if run.is_cancelled:
                 raise
             return ActionResult(
                 "permanentFailure", error=str(error) or "The action was cancelled from inside."
@@ -537,9 +582,8 @@ class _Visiting:
     async def ask(self, task: str, answers: tuple[str, ...]) -> str:
         run = self._run
         if run.meter.calls_used_up:
-            await run.throttle()
-            raise BudgetStop("llmCalls", CALLS_EXCEEDED)
-        self._decision_id = decision_id = run.parts.new_decision_id(run.parts.clock.now())
+            await run.used_up("llmCalls", CALLS_EXCEEDED)
+        self._decision_id = decision_id = run.parts.new_decision_id(run.now())
         question = Question(
             node=self._id,
             visit=self.number,
@@ -578,9 +622,10 @@ class _Visiting:
             )
         if decision.answer is None:
             run.first_unknown = run.first_unknown or decision.error or "The answer is unknown."
-        classification = _classified(decision, question, run.parts.clock.now())
+        classification = _classified(decision, question, run.now())
         run.classifications.append(classification)
-        run.emit(lambda stamp: ClassificationCompleted(classification=classification, **stamp))
+        if run.observers:
+            run.tell(ClassificationCompleted(run.id, run.now(), classification))
         await self._stop("afterDecision")
         return classification.answer
 
@@ -621,8 +666,7 @@ class _Visiting:
     async def before_attempt(self, number: int) -> None:
         run = self._run
         if number > 1 and run.meter.calls_used_up:
-            await run.throttle()
-            raise BudgetStop("llmCalls", EXHAUSTED)
+            await run.used_up("llmCalls", EXHAUSTED)
         await self._stop("beforeAttempt", number)
         run.asking = True
 
@@ -630,17 +674,13 @@ class _Visiting:
         run = self._run
         run.asking = False
         run.meter.count_calls(attempt.calls, attempt.input_tokens, attempt.output_tokens)
-        run.emit(
-            lambda stamp: AttemptCompleted(
-                node=self._id,
-                visit=self.number,
-                attempt=attempt,
-                usage=run.meter.reading(),
-                decision_id=self._decision_id,
-                **stamp,
+        if run.observers:
+            usage = run.meter.reading()
+            run.tell(
+                AttemptCompleted(run.id, run.now(), self._id, self.number, attempt, usage, self._decision_id)
             )
-        )
-        await run.check_limits(self._id)
+        if passed := run.meter.passed():
+            await run.over_limit(passed, self._id)
 
     @contextmanager
     def off_the_clock(self) -> Iterator[None]:
@@ -651,19 +691,25 @@ class _Visiting:
         finally:
             meter.resume()
 
+    @property
+    def paused(self) -> float:
+        return self._run.meter.paused
+
     def model_in_use(self, model: str | None) -> None:
         self._run.model = model
 
     async def _stop(self, phase: Phase, turn: int | None = None) -> None:
-        if phase in self._run.stops_inside:
+        if phase in self._run.stops:
             await _stop_at(Stop(self._id, phase, turn))
         self._run.check_cancelled()
 
     # What a question may show
 
-    @cached_property
+    @property
     def _snapshot(self) -> DataSnapshot:
-        return self._run.parts.data_policy.select(self._run.data)
+        # A question that is put again shows the data it showed before.
+        self._shown = self._shown or self._run.parts.data_policy.select(self._run.data)
+        return self._shown
 
     def _prompt(self) -> Sequence[Message]:
         run, node = self._run, self._node
@@ -709,39 +755,6 @@ def _classified(decision: Decision, question: Question, at: datetime) -> Classif
 @coroutine
 def _stop_at(stop: Stop) -> Generator[Stop, None, None]:
     yield stop
-
-
-class _Pull(Awaitable[Stop | None]):
-    """Runs the body until it stops or ends. What the body awaits is passed on to the event loop."""
-
-    def __init__(self, body: Coroutine[object, None, None], execution: _Execution) -> None:
-        self._body, self._execution = body, execution
-
-    def __await__(self) -> Generator[object, None, Stop | None]:
-        thrown: BaseException | None = None
-        watch: _Watch | None = None
-        try:
-            awaited = self._body.send(None)
-            while not isinstance(awaited, Stop):
-                # Only now: most steps never wait for anything, and should not pay for a timer.
-                watch = watch or _Watch(self._execution)
-                try:
-                    yield awaited
-                except BaseException as error:  # noqa: BLE001 - handed to the body, which decides
-                    thrown = error
-                    awaited = self._body.throw(error)
-                else:
-                    awaited = self._body.send(None)
-            return awaited
-        except StopIteration:
-            pass
-        finally:
-            if watch is not None:
-                watch.stop()
-        # The body ended in good order; a cancelled reader stays cancelled all the same.
-        if isinstance(thrown, asyncio.CancelledError) and caller_is_cancelled():
-            raise thrown
-        return None
 
 
 class _Watch:

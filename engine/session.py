@@ -1,10 +1,12 @@
 """A session: the parts a run is made of, put together once and used for many runs."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
-from uuid import uuid4
+from secrets import token_hex
+from types import MappingProxyType
+from typing import Final
 
 from engine.budget import DEFAULT_LIMITS, Clock, Limits, SystemClock
 from engine.catalog import Action, Catalog
@@ -21,14 +23,14 @@ from engine.llm import Completion, LlmClient, Request
 from engine.llm.deadline import TimedClient
 from engine.llm.failover import Pipeline
 from engine.predicates import standard_catalog
-from engine.records import Sink, Source, recorded, uuid7
-from engine.run import Inputs, Parts, Phase, Run
+from engine.records import DecisionRecorder, Source, recorded, uuid7
+from engine.run import Inputs, Parts, Phase, Pins, Run
 from engine.transcript import TranscriptOptions, open_transcript
 from engine.tree import Tree
 
 
 def _new_id() -> str:
-    return uuid4().hex
+    return token_hex(16)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +45,8 @@ class Session:
     ``throttle_delay`` and ``retry_delay`` are in seconds: the wait of a throttled run that has passed a
     limit, and the wait before a failure of the moment leads back to a node that was visited before.
     ``new_conversation`` makes a conversation for each run (``TypeError`` for one that is made already). The
-    ``journal`` is given every event before the ``publisher`` and anybody else. Records go to ``records``,
-    those of pinned answers only with ``record_scripted``.
+    ``journal`` is given every event before the ``publisher`` and anybody else. Decisions go to the
+    ``recorder``, pinned ones only with ``record_scripted``; who made the recorder closes it.
     """
 
     client: LlmClient | None = None
@@ -67,7 +69,7 @@ class Session:
     publisher: Publisher | None = None
     trace_id: str | None = None
     correlation_id: str | None = None
-    records: Sink | None = None
+    recorder: DecisionRecorder | None = None
     record_scripted: bool = False
     transcript: TranscriptOptions | None = None
 
@@ -89,26 +91,15 @@ class Session:
         A tree with errors gives a run that ends ``ValidationFailed`` without a visit. Raises
         ``CatalogError`` when an action repeats a key.
         """
-        inputs = inputs or Inputs()
+        inputs, parts = inputs or _NOTHING, self._parts
+        if inputs.pins.answers or inputs.pins.replies:
+            parts = replace(parts, decider=self._deciding(inputs.pins))
+        if actions:
+            parts = replace(parts, catalog=self.catalog.with_actions(actions))
         transcript = None
         if self.transcript is not None:
             document = tree.tree if isinstance(tree, Runnable) else tree
             transcript = open_transcript(self.transcript, document.tree_id, self.clock)
-        parts = Parts(
-            decider=self._deciding(inputs),
-            new_id=self.new_id,
-            new_decision_id=self.new_decision_id,
-            catalog=self.catalog.with_actions(actions),
-            limits=self.limits,
-            throttle_delay=self.throttle_delay,
-            retry_delay=self.retry_delay,
-            clock=self.clock,
-            data_policy=self.data_policy,
-            build_context=self.build_context,
-            new_conversation=self.new_conversation,
-            trace_id=self.trace_id,
-            correlation_id=self.correlation_id,
-        )
         return Run(
             tree,
             inputs,
@@ -123,6 +114,24 @@ class Session:
         )
 
     @cached_property
+    def _parts(self) -> Parts:
+        return Parts(
+            decider=self._deciding(Pins()),
+            new_id=self.new_id,
+            new_decision_id=self.new_decision_id,
+            catalog=self.catalog,
+            limits=self.limits,
+            throttle_delay=self.throttle_delay,
+            retry_delay=self.retry_delay,
+            clock=self.clock,
+            data_policy=self.data_policy,
+            build_context=self.build_context,
+            new_conversation=self.new_conversation,
+            trace_id=self.trace_id,
+            correlation_id=self.correlation_id,
+        )
+
+    @cached_property
     def _asked(self) -> Decider | None:
         if self.decider is not None:
             return self.decider
@@ -131,17 +140,22 @@ class Session:
         client = _Nameless() if self.client is None else TimedClient(self.client, self.call_timeout)
         return TextDecider(client, self.model, self.fallbacks, pipeline=self.pipeline)
 
-    def _deciding(self, inputs: Inputs) -> Decider:
-        scripted = ScriptedDecider(inputs.pins.answers, inputs.pins.replies, otherwise=self._asked)
-        if self.records is None:
-            return scripted
+    def _deciding(self, pins: Pins) -> Decider:
+        decider = self._asked
+        if decider is None or pins.answers or pins.replies:
+            decider = ScriptedDecider(pins.answers, pins.replies, otherwise=decider)
+        if self.recorder is None:
+            return decider
         return recorded(
-            scripted,
-            self.records,
+            decider,
+            self.recorder,
             source=_source(self._asked),
             scripted=self.record_scripted,
             clock=self.clock,
         )
+
+
+_NOTHING: Final = Inputs(MappingProxyType({}), MappingProxyType({}))
 
 
 def _source(asked: object) -> Source | None:

@@ -5,7 +5,7 @@ only :func:`engine.checks.runnable` turns it into something that can be run or e
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Final, Literal, Protocol, Self, TypeAlias
 
@@ -184,9 +184,9 @@ class ActionNode(_Node):
     def branches(self) -> tuple[str, ...]:
         return ("success", "transientFailure", "permanentFailure")
 
-    async def visit(self, step: Step) -> str | None:
+    def visit(self, step: Step) -> Awaitable[str | None]:
         """Act; the branch is the status."""
-        return await step.act(self.action_key or "")
+        return step.act(self.action_key or "")
 
 
 class ClassifyNode(_Node):
@@ -200,9 +200,9 @@ class ClassifyNode(_Node):
     def branches(self) -> tuple[str, ...]:
         return (*(self.answers or ()), UNKNOWN)
 
-    async def visit(self, step: Step) -> str | None:
+    def visit(self, step: Step) -> Awaitable[str | None]:
         """Ask; the branch is the declared answer, or ``unknown``."""
-        return await step.ask(self.task or "", self.answers or ())
+        return step.ask(self.task or "", self.answers or ())
 
 
 class ConditionNode(_Node):

@@ -16,7 +16,8 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from engine import jsontext
-from engine.errors import Problem, Severity
+from engine.errors import Problem
+from engine.problems import problem_at, reason
 from engine.tree import NODE_TYPES, UNKNOWN, Json, Member, Tree
 
 JsonObject: TypeAlias = dict[str, Json]
@@ -97,14 +98,6 @@ def schema() -> JsonObject:
         **tree,
         "$defs": drawn,
     }
-
-
-def problem_at(code: str, severity: Severity, message: str, *path: str | int) -> Problem:
-    """A problem at a path of the document. Its node, field and pointer follow from the path."""
-    node = str(path[1]) if len(path) > 1 and path[0] == "nodes" else None
-    names = [part for part in path if isinstance(part, str)]
-    field = (names[2] if len(names) > 2 else None) if node is not None else (names[-1] if names else None)
-    return Problem(code, severity, message, node, field, jsontext.pointer(*path))
 
 
 @cache
@@ -192,7 +185,7 @@ def _understood(document: JsonObject) -> tuple[Tree, list[Problem]]:
                     # The third part names the kind of node that was tried.
                     path = path[:2] + path[3:]
                 if fault["input"] is not None:
-                    problems.append(problem_at("type-invalid", "error", _expected(path, fault), *path))
+                    problems.append(problem_at("type-invalid", "error", _unfit(path, fault), *path))
                 elif len(path) == 2 and path[0] == "nodes":
                     problems.append(
                         problem_at("node-null", "error", f"Decision tree node '{path[1]}' is null.", *path)
@@ -219,28 +212,14 @@ def _set_aside(document: JsonObject, path: Sequence[str | int], *, absent: bool)
             del holder[last]
 
 
-_EXPECTED: Final = {
-    "string_type": "text",
-    "int_type": "a whole number",
-    "tuple_type": "a list",
-    "dict_type": "an object",
-    "mapping_type": "an object",
-    "model_type": "an object",
-}
-
-
-def _expected(path: Sequence[str | int], fault: ErrorDetails) -> str:
+def _unfit(path: Sequence[str | int], fault: ErrorDetails) -> str:
     inside = path
     words = []
     if len(path) > 1 and path[0] == "nodes":
         words, inside = [f"node '{path[1]}'"], path[2:]
     words += [f"item {part + 1}" if isinstance(part, int) else f"field '{part}'" for part in inside]
     what = ", ".join(words)
-    what = what[0].upper() + what[1:]
-    context = fault.get("ctx", {})
-    if fault["type"] == "value_error":
-        return f"{what} is wrong: {context['error']}."
-    return f"{what} must be {_EXPECTED.get(fault['type']) or 'one of ' + context['expected']}."
+    return f"{what[0].upper()}{what[1:]} {reason(fault)}."
 
 
 def _plain(value: object) -> object:

@@ -69,6 +69,7 @@ def qloop(qapp: QApplication) -> Iterator[asyncio.AbstractEventLoop]:
 @pytest.fixture
 def aloop(qloop: asyncio.AbstractEventLoop) -> Iterator[asyncio.AbstractEventLoop]:
     """The event loop, without what the test left running on it."""
+    asyncio.set_event_loop(qloop)  # a test that ran a loop of its own has left none
     yield qloop
     left = asyncio.all_tasks(qloop)
     for task in left:

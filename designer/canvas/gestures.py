@@ -13,7 +13,7 @@ from PySide6.QtGui import QPainter, QPen
 
 from designer.canvas.geometry import TITLE, Point, curve, output_port, snapped
 from designer.canvas.items import painter_path
-from designer.canvas.notes import LEAST_HEIGHT, LEAST_WIDTH
+from designer.canvas.notes import LEAST_HEIGHT, LEAST_WIDTH, NoteItem
 from designer.canvas.scene import Scene
 from designer.document.draft import Note, Place
 from engine import NodeId
@@ -29,6 +29,13 @@ class Pointer(NamedTuple):
 
     scene: QPointF
     view: QPoint
+
+
+class Chosen(NamedTuple):
+    """Nodes and notes that are chosen together."""
+
+    nodes: frozenset[NodeId] = frozenset()
+    notes: frozenset[str] = frozenset()
 
 
 class Gesture:
@@ -66,81 +73,70 @@ class Pan(Gesture):
 
 
 class Move(Gesture):
-    """Move cards; the grabbed one lands on the grid and the others keep their distance to it."""
+    """Move cards and notes; what was grabbed lands on the grid and the others keep their distance to it.
+
+    A frame takes along what lies in it.
+    """
 
     def __init__(
         self,
         scene: Scene,
-        grabbed: NodeId,
+        chosen: Chosen,
+        grabbed: Place,
         start: Pointer,
-        ask: Callable[[Mapping[NodeId, Place]], None],
+        ask: Callable[[Mapping[str, Note], Mapping[NodeId, Place]], None],
         click: Callable[[], None],
     ) -> None:
-        ids = scene.selection if grabbed in scene.selection else {grabbed}
-        self._places = {i: scene.card(i).place for i in ids}
-        self._scene, self._grabbed, self._start = scene, self._places[grabbed], start.scene
+        held = [scene.within(name) for name in chosen.notes]
+        nodes, notes = chosen.nodes.union(*(n for n, _ in held)), chosen.notes.union(*(n for _, n in held))
+        self._places = {i: scene.card(i).place for i in nodes}
+        self._notes = {name: scene.note_items[name].note for name in notes}
+        self._scene, self._grabbed, self._start = scene, grabbed, start.scene
         self._ask, self._click = ask, click
 
     def move(self, at: Pointer) -> None:
-        way = at.scene - self._start
-        dx = snapped(self._grabbed.x + way.x()) - self._grabbed.x
-        dy = snapped(self._grabbed.y + way.y()) - self._grabbed.y
-        self._ask_for({i: Place(place.x + dx, place.y + dy) for i, place in self._places.items()})
+        way, grabbed = at.scene - self._start, self._grabbed
+        self.by(snapped(grabbed.x + way.x()) - grabbed.x, snapped(grabbed.y + way.y()) - grabbed.y)
+
+    def by(self, dx: float, dy: float) -> None:
+        """Have all of it stand so far from where it began."""
+        scene = self._scene
+        places = {i: Place(place.x + dx, place.y + dy) for i, place in self._places.items()}
+        notes = {
+            i: replace(note, place=Place(note.place.x + dx, note.place.y + dy))
+            for i, note in self._notes.items()
+        }
+        places = {i: p for i, p in places.items() if i in scene.cards and scene.cards[i].place != p}
+        notes = {i: n for i, n in notes.items() if i in scene.note_items and scene.note_items[i].note != n}
+        if places or notes:
+            self._ask(notes, places)
 
     def click(self) -> None:
         self._click()
 
     def cancel(self) -> None:
-        self._ask_for(self._places)
-
-    def _ask_for(self, places: Mapping[NodeId, Place]) -> None:
-        cards = self._scene.cards
-        wanted = {i: place for i, place in places.items() if i in cards and cards[i].place != place}
-        if wanted:
-            self._ask(wanted)
+        self.by(0, 0)
 
 
-class ShapeNote(Gesture):
-    """Move a note, or size it by its corner; a frame that moves takes along what lies in it."""
+class SizeNote(Gesture):
+    """Size a note or a frame by its corner."""
 
-    def __init__(
-        self,
-        scene: Scene,
-        name: str,
-        start: Pointer,
-        ask: Callable[[Mapping[str, Note], Mapping[NodeId, Place]], None],
-        *,
-        sizes: bool,
-    ) -> None:
-        nodes, notes = (set[NodeId](), set[str]()) if sizes else scene.within(name)
-        self._places = {i: scene.card(i).place for i in nodes}
-        self._notes = {i: scene.note_items[i].note for i in (name, *notes)}
-        self._scene, self._name, self._start, self._ask, self._sizes = scene, name, start.scene, ask, sizes
-        self._asked = self._notes
+    def __init__(self, item: NoteItem, start: Pointer, ask: Callable[[Note], None]) -> None:
+        self._note, self._asked, self._start, self._ask = item.note, item.note, start.scene, ask
 
     def move(self, at: Pointer) -> None:
-        way, note = at.scene - self._start, self._notes[self._name]
-        if self._sizes:
-            width = max(snapped(note.width + way.x()), LEAST_WIDTH)
-            height = max(snapped(note.height + way.y()), LEAST_HEIGHT)
-            self._ask_for({self._name: replace(note, width=width, height=height)}, {})
-            return
-        dx, dy = (
-            snapped(note.place.x + way.x()) - note.place.x,
-            snapped(note.place.y + way.y()) - note.place.y,
-        )
-        self._ask_for(
-            {i: replace(n, place=Place(n.place.x + dx, n.place.y + dy)) for i, n in self._notes.items()},
-            {i: Place(place.x + dx, place.y + dy) for i, place in self._places.items()},
-        )
+        way, note = at.scene - self._start, self._note
+        width = max(snapped(note.width + way.x()), LEAST_WIDTH)
+        height = max(snapped(note.height + way.y()), LEAST_HEIGHT)
+        self._ask_for(replace(note, width=width, height=height))
 
     def cancel(self) -> None:
-        self._ask_for(self._notes, self._places)
+        self._ask_for(self._note)
 
-    def _ask_for(self, notes: Mapping[str, Note], places: Mapping[NodeId, Place]) -> None:
-        if notes != self._asked:
-            self._asked = dict(notes)
-            self._ask(notes, places)
+    def _ask_for(self, note: Note) -> None:
+        if note != self._asked:
+            self._asked = note
+            self._ask(note)
 
 
 class Connect(Gesture):
@@ -227,25 +223,29 @@ class Band(Gesture):
         scene: Scene,
         start: Pointer,
         modifiers: Qt.KeyboardModifier,
-        ask: Callable[[frozenset[NodeId]], None],
+        before: Chosen,
+        ask: Callable[[Chosen], None],
     ) -> None:
         self._scene, self._start, self._end, self._ask = scene, start.scene, start.scene, ask
-        self._before = scene.selection
+        self._before = self._asked = before
         self._toggles = bool(modifiers & Qt.KeyboardModifier.ControlModifier)
         adds = bool(modifiers & Qt.KeyboardModifier.ShiftModifier)
-        self._base: frozenset[NodeId] = scene.selection if adds or self._toggles else frozenset()
+        self._base = before if adds or self._toggles else Chosen()
 
     def move(self, at: Pointer) -> None:
         self._end = at.scene
         band = QRectF(self._start, self._end).normalized()
-        touched = self._scene.touching(band)
-        self._select(self._base ^ touched if self._toggles else self._base | touched)
+        base, nodes, notes = self._base, self._scene.touching(band), self._scene.notes_touching(band)
+        if self._toggles:
+            self._choose(Chosen(base.nodes ^ nodes, base.notes ^ notes))
+        else:
+            self._choose(Chosen(base.nodes | nodes, base.notes | notes))
 
     def click(self) -> None:
-        self._select(self._base)
+        self._choose(self._base)
 
     def cancel(self) -> None:
-        self._select(self._before)
+        self._choose(self._before)
 
     def bounds(self) -> QRectF:
         return QRectF(self._start, self._end).normalized().adjusted(-3, -3, 3, 3)
@@ -257,6 +257,7 @@ class Band(Gesture):
         painter.setBrush(self._scene.look.haze)
         painter.drawRect(QRectF(self._start, self._end).normalized())
 
-    def _select(self, nodes: frozenset[NodeId]) -> None:
-        if nodes != self._scene.selection:
-            self._ask(nodes)
+    def _choose(self, chosen: Chosen) -> None:
+        if chosen != self._asked:
+            self._asked = chosen
+            self._ask(chosen)

@@ -29,6 +29,7 @@ from designer.canvas.overlay import Standing, worst
 from designer.canvas.style import Style
 from designer.document.design import Direction
 from designer.document.names import kind_name, one_line
+from designer.proof import Cost
 from designer.theme import CARD_RADIUS
 from engine import (
     UNKNOWN,
@@ -43,6 +44,9 @@ from engine import (
 )
 
 Hint: TypeAlias = Literal["", "target", "refused"]
+
+Halt: TypeAlias = Literal["", "on", "off", "log"]
+"""What a breakpoint does: pause the run, nothing while it is off, or only write a line."""
 
 _MARGIN: Final = 14.0  # halo, selection ring, badge and ports reach this far out of a card
 _EDGE: Final = 14.0  # from a card's side to what is written on it
@@ -71,6 +75,14 @@ class Marks:
     probabilities: Mapping[str, float] = field(default_factory=dict)
     rank: int | None = None
     """Which verdict of the tree a terminal has, counted in order of appearance."""
+    halt: Halt = ""
+    """The breakpoint on the node."""
+    halts: Mapping[str, Halt] = field(default_factory=dict)
+    """The breakpoints on its branches."""
+    source: str = ""
+    """Where the next answer or result comes from, where that is not as usual."""
+    cost: Cost | None = None
+    """What it costs from here on, or to come to a terminal."""
 
     @property
     def severity(self) -> Literal["", "error", "warning", "info"]:
@@ -144,6 +156,8 @@ class NodeItem(QGraphicsItem):
         """What a card cannot show in full at this place of the item, as plain text."""
         if self.marks.problems and self._badge().contains(pos):
             return "\n".join(problem.message for problem in self.marks.problems)
+        if self.marks.cost and self._cost.contains(pos):
+            return self.marks.cost.words
         top = TITLE + BODY
         if isinstance(self.node, TerminalNode) or pos.y() < TITLE:
             ways = self.marks.near + self.marks.far
@@ -191,6 +205,9 @@ class NodeItem(QGraphicsItem):
         self._lead_width = style.small.width(self._lead) + 18 if self._lead else 0.0
         lead = self._lead_width + _LEAD if self._lead else 0.0
         trail = self._mark_width if self._pill else 0.0
+        cost = style.small.width(self.marks.cost.text) + 14 if self.marks.cost else 0.0
+        self._cost = QRectF(-6, self.size[1] - 9, cost, 18)
+        trail = max(trail, self._cost.right() - width)
         self._bounds = QRectF(0, 0, *self.size).adjusted(-_MARGIN - lead, -_MARGIN, _MARGIN + trail, _MARGIN)
         self._lines: tuple[str, ...] = ()
         self._chips: list[_Chip] = []
@@ -266,14 +283,33 @@ class NodeItem(QGraphicsItem):
             self._paint_body(painter)
             self._paint_rows(painter)
         self._paint_mark(painter)
-        if self.marks.pinned:
-            style, ink = self._style, self._style.secondary
-            painter.setPen(QPen(style.line, 1))
-            painter.setBrush(style.card)
-            painter.drawEllipse(QPointF(2, 0), 9, 9)
-            style.icon("pin", ink).render(painter, QRectF(-4, -6, 12, 12))
+        self._paint_corner(painter)
+        if self.marks.cost:
+            self._paint_cost(painter, self.marks.cost)
         if self.marks.problems:
             self._paint_badge(painter)
+
+    def _paint_corner(self, painter: QPainter) -> None:
+        """On the upper left: a pin, a breakpoint, and where answers come from."""
+        style, marks, x = self._style, self.marks, 2.0
+        if marks.pinned:
+            painter.setPen(QPen(style.line, 1))
+            painter.setBrush(style.card)
+            painter.drawEllipse(QPointF(x, 0), 9, 9)
+            style.icon("pin", style.secondary).render(painter, QRectF(x - 6, -6, 12, 12))
+            x += 20
+        if marks.halt:
+            _halt(painter, style, QPointF(x, 0), 7, marks.halt)
+            x += 18
+        if marks.source:
+            chip = QRectF(x - 8, -9, style.small.width(marks.source) + 14, 18)
+            _chip(painter, style, chip, marks.source, 9, style.secondary, style.card, style.line)
+
+    def _paint_cost(self, painter: QPainter, cost: Cost) -> None:
+        """On the lower left: what is still to come, or out of budget."""
+        style = self._style
+        ink, rim = (style.bad, style.bad) if cost.beyond else (style.secondary, style.line)
+        _chip(painter, style, self._cost, cost.text, 9, ink, style.card, rim)
 
     def _paint_lead(self, painter: QPainter) -> None:
         """In front of the input: that the tree starts here, or how many branches come from afar."""
@@ -366,6 +402,8 @@ class NodeItem(QGraphicsItem):
             face.draw(painter, CARD - _EDGE - 4 - width, middle, text, ink)
             if branch in marks.probabilities:
                 self._paint_bar(painter, marks.probabilities[branch], middle, bar)
+            if halt := marks.halts.get(branch):
+                _halt(painter, style, QPointF(CARD - _EDGE - 14 - width, middle), 4.5, halt)
             port = QPointF(CARD, middle)
             if taken:
                 painter.setPen(Qt.PenStyle.NoPen)
@@ -491,6 +529,16 @@ class EdgeItem(QGraphicsItem):
         else:
             before, end = (QPointF(*point) for point in self.branch.route.points[-2:])
             _arrow(painter, end, down=before.x() == end.x())
+
+
+def _halt(painter: QPainter, style: Style, at: QPointF, radius: float, halt: Halt) -> None:
+    """A breakpoint: a disc, an empty ring while it is off, a square where it only writes a line."""
+    painter.setPen(QPen(style.bad, 1.5))
+    painter.setBrush(style.card if halt == "off" else style.bad)
+    if halt == "log":
+        painter.drawRect(QRectF(at.x() - radius + 1, at.y() - radius + 1, 2 * radius - 2, 2 * radius - 2))
+    else:
+        painter.drawEllipse(at, radius, radius)
 
 
 def _chip_y(line: int) -> float:

@@ -4,12 +4,13 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias, TypeVar
 
+from designer.proof import Cost
 from engine import NodeId, Problem, Severity, Trail
 
 EdgeKey: TypeAlias = tuple[NodeId, str]
 """A branch: the node it leaves and its label."""
 
-Standing: TypeAlias = Literal["running", "paused", "asks you"]
+Standing: TypeAlias = Literal["running", "paused", "asks you", "past"]
 """How a run stands at its current node."""
 
 _SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "info")
@@ -28,6 +29,12 @@ class Overlay:
     last_taken: EdgeKey | None = None
     problems: Mapping[NodeId, tuple[Problem, ...]] = field(default_factory=dict)
     probabilities: Mapping[NodeId, Mapping[str, float]] = field(default_factory=dict)
+    sources: Mapping[NodeId, str] = field(default_factory=dict)
+    """Where the next answer or result of a node comes from, in a word, where that is not as usual."""
+    costs: Mapping[NodeId, Cost] = field(default_factory=dict)
+    """What nodes cost, while that is to be seen."""
+    past: bool = False
+    """Whether this is a moment before the latest."""
 
     def with_problems(self, problems: Iterable[Problem]) -> "Overlay":
         """This overlay with these problems, each at its node; those of the tree itself have no place here."""
@@ -75,6 +82,8 @@ def changed_nodes(before: Overlay, after: Overlay) -> set[NodeId]:
         | _differing(before.visits, after.visits)
         | _differing(before.problems, after.problems)
         | _differing(before.probabilities, after.probabilities)
+        | _differing(before.sources, after.sources)
+        | _differing(before.costs, after.costs)
     )
 
 

@@ -15,12 +15,13 @@ from PySide6.QtWidgets import QGraphicsItem, QGraphicsScene
 from designer.canvas import chart
 from designer.canvas.chart import Branch, Card, Chart
 from designer.canvas.geometry import Rect
-from designer.canvas.items import EdgeItem, Hint, Marks, NodeItem
+from designer.canvas.items import EdgeItem, Halt, Hint, Marks, NodeItem
 from designer.canvas.notes import NoteItem
 from designer.canvas.overlay import EdgeKey, Overlay, changed_edges, changed_nodes
 from designer.canvas.overview import READABLE, Overview
 from designer.canvas.style import Style
 from designer.document import design
+from designer.document.breakpoints import breakpoints
 from designer.document.cells import Cell
 from designer.document.draft import Draft
 from designer.theme import Tokens
@@ -39,6 +40,16 @@ class Spot(NamedTuple):
     branch: str | None = None
     edge: Branch | None = None
     note: NoteItem | None = None
+
+
+def _halts(draft: Draft) -> dict[NodeId, dict[str | None, Halt]]:
+    """The breakpoints of a draft, by node and branch; None is the node itself."""
+    found: dict[NodeId, dict[str | None, Halt]] = {}
+    for one in breakpoints(draft):
+        found.setdefault(one.node, {})[one.branch] = (
+            "off" if not one.enabled else "log" if one.message else "on"
+        )
+    return found
 
 
 def _no_hint(_: NodeId) -> Hint:
@@ -64,6 +75,7 @@ class Scene(QGraphicsScene):
         self._notes: dict[str, NoteItem] = {}
         self._verdicts: dict[str, int] = {}
         self._pinned: frozenset[NodeId] = frozenset()
+        self._halts: Mapping[NodeId, Mapping[str | None, Halt]] = {}
         self._lit: frozenset[EdgeKey] = frozenset()
         self._hint_of: Callable[[NodeId], Hint] = _no_hint
         self._area: QRectF | None = None
@@ -121,6 +133,14 @@ class Scene(QGraphicsScene):
         notes = {i for i, note in self._notes.items() if note is not frame and frame.box.contains(note.box)}
         return nodes, notes
 
+    def notes_touching(self, box: QRectF) -> frozenset[str]:
+        """The notes this box touches, and the frames that lie in it whole: within a frame is open ground."""
+        return frozenset(
+            name
+            for name, item in self._notes.items()
+            if (box.contains(item.box) if item.note.kind == "frame" else box.intersects(item.box))
+        )
+
     def spot(self, pos: QPointF, slack: float = 0.0) -> Spot:
         """What is at this place; ``slack`` widens ports and lines for a view that shows them small."""
         found = self._chart.spot(pos.x(), pos.y(), slack)
@@ -154,6 +174,7 @@ class Scene(QGraphicsScene):
         stubs = [drawn[key].route.kind == "stub" for key in self._chart.incoming(node_id)]
         current = overlay.current == node_id
         targets = self._chart.targets(node_id)
+        halts = self._halts.get(node_id, {})
         return Marks(
             selected=node_id in self.selection,
             pinned=node_id in self._pinned,
@@ -169,6 +190,10 @@ class Scene(QGraphicsScene):
             rank=self._verdicts.get(node.verdict)
             if isinstance(node, TerminalNode) and node.verdict
             else None,
+            halt=halts.get(None, ""),
+            halts={branch: halt for branch, halt in halts.items() if branch is not None},
+            source=overlay.sources.get(node_id, ""),
+            cost=overlay.costs.get(node_id),
         )
 
     # -- showing
@@ -189,6 +214,9 @@ class Scene(QGraphicsScene):
             pinned = design.pinned(draft)
             marked |= pinned ^ self._pinned
             self._pinned = pinned
+            halts = _halts(draft)
+            marked |= {i for i in halts.keys() | self._halts.keys() if halts.get(i) != self._halts.get(i)}
+            self._halts = halts
         if before.tree.start_node_id != draft.tree.start_node_id:
             marked |= {before.tree.start_node_id, draft.tree.start_node_id}
         if before.tree.nodes is not draft.tree.nodes and change.nodes:

@@ -1,11 +1,12 @@
 """The view: looking around in the scene, and turning what hands do into requests.
 
 Mouse: drag a card to move it, a branch port to connect it or the end of a branch to lead it elsewhere (on
-free ground: to a new node), the ground to select, a note to move it and its corner to size it; middle button
-or Space to pan; wheel or two fingers to scroll, with Ctrl to zoom; click a stub to go where it leads,
-Alt+click a branch to take it away, double-click the ground to add a node.
+free ground: to a new node), the ground to select, a note to move it and its corner to size it; Shift adds to
+what is chosen, cards and notes alike, and Ctrl takes turns; middle button or Space to pan; wheel or two
+fingers to scroll, with Ctrl to zoom; click a stub to go where it leads, Alt+click a branch to take it away,
+double-click the ground to add a node.
 
-Keys: Tab and Shift+Tab go through the nodes in their order and leave at the ends, Ctrl+Tab and
+Keys: Tab and Shift+Tab go through the nodes and then the notes and leave at the ends, Ctrl+Tab and
 Ctrl+Shift+Tab leave at once; Alt+Right and Alt+Left follow branches, Alt+Up and Alt+Down go to the card above
 or below; arrows move the selection by a step of the grid, with Shift by five, and pan where nothing is
 selected; Enter opens a node, Delete asks to delete, Escape calls a gesture off or selects nothing; a tap of
@@ -13,7 +14,7 @@ Space adds a node.
 """
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from html import escape
@@ -48,7 +49,7 @@ from designer import theme
 from designer.canvas.chart import Branch
 from designer.canvas.chrome import Breadcrumb, Hint, Progress, ZoomBar
 from designer.canvas.geometry import CARD, DOTS, GRID, TITLE, snapped
-from designer.canvas.gestures import Band, Connect, Gesture, MayConnect, Move, Pan, Pointer, ShapeNote
+from designer.canvas.gestures import Band, Chosen, Connect, Gesture, MayConnect, Move, Pan, Pointer, SizeNote
 from designer.canvas.minimap import Minimap
 from designer.canvas.notes import NoteEditor, NoteItem
 from designer.canvas.overlay import EdgeKey, Overlay
@@ -56,8 +57,8 @@ from designer.canvas.quick_add import Choice, QuickAdd
 from designer.canvas.scene import Scene, Spot
 from designer.canvas.visited import Visited
 from designer.document.design import Viewpoint
-from designer.document.draft import Draft, Place
-from designer.document.names import kind_name
+from designer.document.draft import Draft, Note, Place
+from designer.document.names import kind_name, one_line
 from designer.theme import Tokens
 from engine import NodeId
 
@@ -72,6 +73,7 @@ _WORLD: Final = 8_000_000.0
 _INSET: Final = 14
 _PIXMAPS: Final = 96 * 1024  # kilobytes: all cards of a large screen
 _TOLD: Final = 20  # selected nodes named to a screen reader
+_SAID: Final = 80  # letters of a note told to it
 _CLOSEST_DOTS: Final = 16  # pixels
 _END: Final = 16  # how near to its end a branch is taken hold of there
 _TAP: Final = 0.4  # seconds; a key held longer is held to pan
@@ -97,7 +99,7 @@ class CanvasView(QGraphicsView):
     selection_requested = Signal(object)
     """The nodes that shall be selected, a frozenset."""
     delete_requested = Signal()
-    """The selected nodes shall go."""
+    """The selected nodes shall go, and the chosen notes with them."""
     open_requested = Signal(object)
     """A node."""
     add_requested = Signal(object, object)
@@ -109,11 +111,11 @@ class CanvasView(QGraphicsView):
     quick_add_requested = Signal(object)
     """A node is to be chosen and added at this QPointF of the scene."""
     notes_requested = Signal(object, object, object, object)
-    """(label, {name: Note | None}, {node: Place}, merge key | None): notes, and nodes a frame took along."""
+    """(label, {name: Note | None}, {node: Place}, merge key | None): notes, and nodes that moved along."""
     menu_requested = Signal(object, object)
     """("node", "branch", "note" or "ground", QPoint of the screen); what it is about is selected."""
     picked_changed = Signal()
-    """Another branch or note is chosen, or none."""
+    """Another branch or other notes are chosen, or none."""
     zoom_changed = Signal(object)
     """Pixels to a scene unit."""
 
@@ -126,7 +128,8 @@ class CanvasView(QGraphicsView):
         self._gesture: Gesture | None = None
         self._pressed: QPoint | None = None
         self._picked: EdgeKey | None = None
-        self._picked_note: str | None = None
+        self._picked_notes = frozenset[str]()
+        self._nodes_chosen = frozenset[NodeId]()
         self._at: QPoint | None = None
         self._tapped = 0.0
         self._hovered: tuple[NodeId | None, EdgeKey | None] = (None, None)
@@ -320,7 +323,7 @@ class CanvasView(QGraphicsView):
                 note = replace(self._scene.note_items[name].note, text=text)
                 self.notes_requested.emit(f"Edit {note.kind}", {name: note}, {}, None)
 
-        self._pick(note=name)
+        self._choose(Chosen(notes=frozenset({name})))
         box = self.mapFromScene(item.box).boundingRect()
         self.note_editor.write(item.note.text, box, keep)
 
@@ -333,8 +336,19 @@ class CanvasView(QGraphicsView):
 
     @property
     def picked_note(self) -> str | None:
-        """The chosen note."""
-        return self._picked_note
+        """The chosen note, where it is chosen alone."""
+        alone = len(self._picked_notes) == 1 and not self._scene.selection
+        return next(iter(self._picked_notes)) if alone else None
+
+    @property
+    def picked_notes(self) -> frozenset[str]:
+        """The notes and frames that are chosen, along with the selected nodes."""
+        return self._picked_notes
+
+    def pick_notes(self, names: Iterable[str]) -> None:
+        """Choose these notes along with the nodes that are selected now."""
+        self._nodes_chosen = self._scene.selection
+        self._pick(notes=frozenset(names) & self._scene.note_items.keys())
 
     def go_to(self, node_id: NodeId) -> None:
         """Ask for this node alone to be selected, and have it in sight."""
@@ -342,18 +356,27 @@ class CanvasView(QGraphicsView):
         self.reveal(node_id)
 
     def _select(self, nodes: frozenset[NodeId]) -> None:
-        self._pick()
-        self.selection_requested.emit(nodes)
+        self._choose(Chosen(nodes))
 
-    def _pick(self, edge: EdgeKey | None = None, note: str | None = None) -> None:
-        """Choose one branch or one note, in place of nodes."""
-        changed = (edge, note) != (self._picked, self._picked_note)
-        self._picked, self._picked_note = edge, note
+    def _choose(self, chosen: Chosen) -> None:
+        self._nodes_chosen = chosen.nodes
+        self._pick(notes=chosen.notes)
+        self.selection_requested.emit(chosen.nodes)
+
+    def _pick(self, edge: EdgeKey | None = None, notes: frozenset[str] = frozenset()) -> None:
+        """Choose one branch, or these notes along with the selected nodes."""
+        changed = (edge, notes) != (self._picked, self._picked_notes)
+        self._picked, self._picked_notes = edge, notes
         for name, item in self._scene.note_items.items():
-            item.pick(picked=name == note)
+            item.pick(picked=name in notes)
         self._light()
         if changed:
+            self._describe()
             self.picked_changed.emit()
+
+    @property
+    def _chosen(self) -> Chosen:
+        return Chosen(self._scene.selection, self._picked_notes)
 
     def _hover(self, spot: Spot) -> None:
         here = spot.node.node_id if spot.node else None, spot.edge.key if spot.edge else None
@@ -405,30 +428,45 @@ class CanvasView(QGraphicsView):
         if spot.edge:
             return self._grab_edge(spot.edge, at.scene, modifiers)
         if spot.note:
-            return self._grab_note(spot.note, at)
-        self._pick()
+            return self._grab_note(spot.note, at, modifiers)
+        self._pick(notes=self._picked_notes)
         if spot.node is None:
-            return Band(scene, at, modifiers, self._select)
+            return Band(scene, at, modifiers, self._chosen, self._choose)
         if spot.branch is not None and not modifiers:
             return self._line(spot.node.node_id, spot.branch)
         return self._grab_card(spot.node.node_id, at, modifiers)
 
     def _grab_card(self, node_id: NodeId, at: Pointer, modifiers: Qt.KeyboardModifier) -> Gesture | None:
-        scene = self._scene
+        here = Chosen(nodes=frozenset({node_id}))
+        return self._grab_part(here, self._scene.card(node_id).place, at, modifiers)
+
+    def _grab_part(
+        self, part: Chosen, place: Place, at: Pointer, modifiers: Qt.KeyboardModifier
+    ) -> Gesture | None:
+        """Choose one node or note, as the keys held down have it, and move what is chosen then."""
+        nodes, notes = self._chosen
         if modifiers & _Mod.ControlModifier:
-            self._select(scene.selection ^ {node_id})
+            self._choose(Chosen(nodes ^ part.nodes, notes ^ part.notes))
             return None
         adds = bool(modifiers & _Mod.ShiftModifier)
-        if node_id not in scene.selection:
-            self._select(scene.selection | {node_id} if adds else frozenset({node_id}))
-        key = f"drag:{next(self._gestures)}"
-        return Move(
-            scene,
-            node_id,
-            at,
-            lambda places: self.move_requested.emit(places, key),
-            lambda: None if adds else self._select(frozenset({node_id})),
-        )
+        if not (part.nodes <= nodes and part.notes <= notes):
+            self._choose(Chosen(nodes | part.nodes, notes | part.notes) if adds else part)
+        click = (lambda: None) if adds else lambda: self._choose(part)
+        return self._carry(place, at, f"drag:{next(self._gestures)}", click)
+
+    def _carry(self, grabbed: Place, at: Pointer, key: str, click: Callable[[], None] = lambda: None) -> Move:
+        """Move all that is chosen, in one step."""
+        nodes, notes = self._chosen
+        kinds = [self._scene.note_items[name].note.kind for name in notes]
+        what = kinds[0] if len(kinds) == 1 and not nodes else f"{len(nodes) + len(notes)} cards and notes"
+
+        def ask(moved: Mapping[str, Note], places: Mapping[NodeId, Place]) -> None:
+            if notes:
+                self.notes_requested.emit(f"Move {what}", moved, places, key)
+            else:
+                self.move_requested.emit(places, key)
+
+        return Move(self._scene, self._chosen, grabbed, at, ask, click)
 
     def _line(self, source: NodeId, branch: str, click: Callable[[], None] = lambda: None) -> Gesture:
         return Connect(
@@ -455,18 +493,13 @@ class CanvasView(QGraphicsView):
         end = QPointF(*edge.route.points[-1])
         return edge.has_name_at(at.x(), at.y()) or (at - end).manhattanLength() <= _END + 3 / self.zoom
 
-    def _grab_note(self, item: NoteItem, at: Pointer) -> Gesture:
-        sizes = item.part_at(at.scene, 3 / self.zoom) == "grip"
-        label, key = f"{'Size' if sizes else 'Move'} {item.note.kind}", f"note:{next(self._gestures)}"
-        self.selection_requested.emit(frozenset())
-        self._pick(note=item.name)
-        return ShapeNote(
-            self._scene,
-            item.name,
-            at,
-            lambda notes, places: self.notes_requested.emit(label, notes, places, key),
-            sizes=sizes,
-        )
+    def _grab_note(self, item: NoteItem, at: Pointer, modifiers: Qt.KeyboardModifier) -> Gesture | None:
+        part = Chosen(notes=frozenset({item.name}))
+        if modifiers or item.part_at(at.scene, 3 / self.zoom) != "grip":
+            return self._grab_part(part, item.note.place, at, modifiers)
+        label, key = f"Size {item.note.kind}", f"note:{next(self._gestures)}"
+        self._choose(part)
+        return SizeNote(item, at, lambda note: self.notes_requested.emit(label, {item.name: note}, {}, key))
 
     def _click_edge(self, edge: Branch, at: QPointF, modifiers: Qt.KeyboardModifier) -> None:
         if modifiers & _Mod.AltModifier:
@@ -560,17 +593,28 @@ class CanvasView(QGraphicsView):
     def _follow(self) -> None:
         """Fit what surrounds the scene to what it shows now."""
         scene = self._scene
-        if scene.selection or (
-            self._picked not in scene.branches and self._picked_note not in scene.note_items
-        ):
-            self._pick()
-        nodes = scene.draft.tree.nodes
-        self.hint.setVisible(not nodes)
-        chosen = "; ".join(
+        edge, notes = self._picked, self._picked_notes & scene.note_items.keys()
+        if scene.selection != self._nodes_chosen:  # something else was chosen elsewhere
+            self._nodes_chosen, edge, notes = scene.selection, None, frozenset()
+        edge = edge if edge in scene.branches else None
+        if (edge, notes) != (self._picked, self._picked_notes):
+            self._pick(edge, notes)
+        self.hint.setVisible(not scene.draft.tree.nodes)
+        self._describe()
+
+    def _describe(self) -> None:
+        """Tell a screen reader what is chosen."""
+        scene, (nodes, notes) = self._scene, self._chosen
+        parts = [
             f"{card.headline}, {kind_name(card.node.type)}, {len(card.node.branches())} branches"
-            for card in map(scene.card, sorted(scene.selection)[:_TOLD])
-        )
-        self.setAccessibleDescription(f"{len(nodes)} nodes. {f'Selected: {chosen}.' if chosen else _HOW_TO}")
+            for card in map(scene.card, sorted(nodes)[:_TOLD])
+        ]
+        parts += [
+            f"{note.kind.capitalize()}: {one_line(note.text, _SAID)}"
+            for note in (scene.note_items[name].note for name in sorted(notes)[:_TOLD])
+        ]
+        said = f"Selected: {'; '.join(parts)}." if parts else _HOW_TO
+        self.setAccessibleDescription(f"{len(scene.draft.tree.nodes)} nodes. {said}")
 
     def _restyle(self, tokens: Tokens) -> None:
         self._scene.restyle(tokens)
@@ -617,16 +661,17 @@ class CanvasView(QGraphicsView):
     def _delete(self) -> bool:
         if self._picked:
             self.disconnect_requested.emit(*self._picked)
-        elif self._picked_note:
-            kind = self._scene.note_items[self._picked_note].note.kind
-            self.notes_requested.emit(f"Delete {kind}", {self._picked_note: None}, {}, None)
+        elif self._picked_notes and not self._scene.selection:
+            kinds = [self._scene.note_items[name].note.kind for name in self._picked_notes]
+            what = kinds[0] if len(kinds) == 1 else f"{len(kinds)} notes"
+            self.notes_requested.emit(f"Delete {what}", dict.fromkeys(self._picked_notes), {}, None)
         else:
             self.delete_requested.emit()
         return True
 
     def _open(self) -> bool:
-        if self._picked_note:
-            self.write_note(self._picked_note)
+        if self.picked_note is not None:
+            self.write_note(self.picked_note)
             return True
         if len(self._scene.selection) != 1:
             return False
@@ -644,42 +689,23 @@ class CanvasView(QGraphicsView):
         gesture = self._end_gesture()
         if gesture:
             gesture.cancel()
-        elif self._scene.selection or self._picked or self._picked_note:
+        elif self._scene.selection or self._picked or self._picked_notes:
             self._select(frozenset())
         else:
             return False
         return True
 
     def _nudge(self, dx: int, dy: int, steps: int, *, repeats: bool) -> None:
-        """Move the selected cards, or the view where there are none; a key held down is one gesture."""
-        cards, selection = self._scene.cards, self._scene.selection
+        """Move the chosen cards and notes, or the view where there are none; a key held is one gesture."""
         if not repeats:
             self._keys_merge = f"keys:{next(self._gestures)}"
-        if self._picked_note:
-            self._nudge_note(self._picked_note, QPointF(dx, dy) * GRID * steps)
-            return
-        if not selection:
+        if self._chosen == Chosen():
             self._scroll(QPoint(dx, dy) * -4 * GRID * steps)
             return
-        way = GRID * steps
-        places = {i: Place(cards[i].place.x + dx * way, cards[i].place.y + dy * way) for i in selection}
-        self.move_requested.emit(places, self._keys_merge)
-        for node_id in selection:
+        nowhere = Pointer(QPointF(), QPoint())
+        self._carry(Place(0, 0), nowhere, self._keys_merge).by(dx * GRID * steps, dy * GRID * steps)
+        for node_id in self._scene.selection:
             self.reveal(node_id)
-
-    def _nudge_note(self, name: str, way: QPointF) -> None:
-        note = self._scene.note_items[name].note
-        start = Pointer(QPointF(), QPoint())
-        move = ShapeNote(
-            self._scene,
-            name,
-            start,
-            lambda notes, places: self.notes_requested.emit(
-                f"Move {note.kind}", notes, places, self._keys_merge
-            ),
-            sizes=False,
-        )
-        move.move(Pointer(way, QPoint()))
 
     # -- Qt
 
@@ -719,12 +745,19 @@ class CanvasView(QGraphicsView):
         super().keyReleaseEvent(event)
 
     def focusNextPrevChild(self, next: bool) -> bool:  # noqa: A002  (Qt's name)
-        nodes = list(self._scene.draft.tree.nodes)
-        marked = [i for i, node_id in enumerate(nodes) if node_id in self._scene.selection]
+        nodes, notes = list(self._scene.draft.tree.nodes), list(self._scene.draft.notes)
+        parts = [*((i, True) for i in nodes), *((name, False) for name in notes)]
+        chosen = self._chosen
+        marked = [n for n, (i, node) in enumerate(parts) if i in (chosen.nodes if node else chosen.notes)]
         to = (marked[-1] + 1 if next else marked[0] - 1) if marked else (0 if next else -1)
-        if not 0 <= to < len(nodes):
+        if not 0 <= to < len(parts):
             return super().focusNextPrevChild(next)
-        self.go_to(nodes[to])
+        part, is_node = parts[to]
+        if is_node:
+            self.go_to(part)
+        else:
+            self._choose(Chosen(notes=frozenset({part})))
+            self.ensureVisible(self._scene.note_items[part].box, 38, 38)
         return True
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
@@ -788,14 +821,16 @@ class CanvasView(QGraphicsView):
             self._at = event.pos()
             if spot.node and spot.node.node_id not in self._scene.selection:
                 self._select(frozenset({spot.node.node_id}))
-            elif not spot.node:
+            elif spot.note and spot.note.name not in self._picked_notes:
+                self._choose(Chosen(notes=frozenset({spot.note.name})))
+            elif not spot.node and not spot.note:
                 self._select(frozenset())
-                self._pick(spot.edge.key if spot.edge else None, spot.note.name if spot.note else None)
+                self._pick(spot.edge.key if spot.edge else None)
         else:
             marked = self._scene.contents(self._scene.selection).center()
             middle = marked if self._scene.selection else self._middle()
             where = self.viewport().mapToGlobal(self.mapFromScene(middle))
-        chosen = {"node": self._scene.selection, "branch": self._picked, "note": self._picked_note}
+        chosen = {"node": self._scene.selection, "branch": self._picked, "note": self._picked_notes}
         self.menu_requested.emit(next((what for what, is_it in chosen.items() if is_it), "ground"), where)
 
     def leaveEvent(self, event: QEvent) -> None:

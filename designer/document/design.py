@@ -5,6 +5,7 @@ All of these are members of ``Draft.design``; one that is not as it should be co
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from designer.document.draft import Draft
@@ -15,6 +16,7 @@ Direction: TypeAlias = Literal["right", "down"]
 PINNED: Final = "pinned"
 DIRECTION: Final = "direction"
 VIEW: Final = "view"
+BREAKPOINTS: Final = "breakpoints"
 
 
 class Viewpoint(NamedTuple):
@@ -38,7 +40,7 @@ def pin(draft: Draft, ids: Collection[NodeId], *, on: bool) -> Draft:
     after = before | set(ids) if on else before - set(ids)
     if after == before:
         return draft
-    return _with(draft, PINNED, [i for i in draft.tree.nodes if i in after] or None)
+    return with_member(draft, PINNED, [i for i in draft.tree.nodes if i in after] or None)
 
 
 def direction(draft: Draft) -> Direction:
@@ -50,7 +52,7 @@ def set_direction(draft: Draft, wanted: Direction) -> Draft:
     """With branches leading that way."""
     if direction(draft) == wanted:
         return draft
-    return _with(draft, DIRECTION, None if wanted == "right" else wanted)
+    return with_member(draft, DIRECTION, None if wanted == "right" else wanted)
 
 
 def viewpoint(draft: Draft) -> Viewpoint | None:
@@ -65,18 +67,40 @@ def viewpoint(draft: Draft) -> Viewpoint | None:
 def with_viewpoint(draft: Draft, view: Viewpoint) -> Draft:
     """With this to look at when the draft is opened again."""
     value: Json = {"centre": [round(view.x), round(view.y)], "zoom": round(view.zoom, 3)}
-    return draft if draft.design.get(VIEW) == value else _with(draft, VIEW, value)
+    return draft if draft.design.get(VIEW) == value else with_member(draft, VIEW, value)
 
 
-def renamed(design: Mapping[str, Json], names: Mapping[NodeId, NodeId]) -> Mapping[str, Json]:
-    """The design of a draft whose nodes have new ids."""
-    ids = design.get(PINNED)
-    if not (isinstance(ids, list) and any(i in names for i in ids if isinstance(i, str))):
-        return design
-    return {**design, PINNED: [names.get(i, i) if isinstance(i, str) else i for i in ids]}
+def followed(
+    design: Mapping[str, Json],
+    nodes: Mapping[NodeId, NodeId | None],
+    branches: Mapping[tuple[NodeId, str], str | None] = MappingProxyType({}),
+) -> Mapping[str, Json]:
+    """The design of a draft in which these nodes and branches are called otherwise; None: they are gone."""
+
+    def kept(entry: Json) -> Json:
+        """The entry as it is afterwards, None when what it speaks of is gone."""
+        if isinstance(entry, str):
+            return nodes.get(entry, entry)
+        node = entry.get("node") if isinstance(entry, dict) else None
+        if not isinstance(entry, dict) or not isinstance(node, str):
+            return entry
+        spot: dict[str, Json] = {"node": nodes.get(node, node)}
+        if isinstance(branch := entry.get("branch"), str):
+            spot["branch"] = branches.get((node, branch), branch)
+        return None if None in spot.values() else {**entry, **spot}
+
+    changed = dict(design)
+    for member in (PINNED, BREAKPOINTS):
+        entries = design.get(member)
+        if isinstance(entries, list):
+            changed[member] = [after for entry in entries if (after := kept(entry)) is not None]
+            if not changed[member]:
+                del changed[member]
+    return design if changed == design else changed
 
 
-def _with(draft: Draft, member: str, value: Json) -> Draft:
+def with_member(draft: Draft, member: str, value: Json) -> Draft:
+    """With a member of the design as given; None takes it away."""
     design = {**draft.design, member: value}
     if value is None:
         del design[member]

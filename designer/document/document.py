@@ -1,6 +1,7 @@
 """The open document: a draft with its undo steps, its selection, its problems and its file."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 from weakref import WeakMethod
@@ -9,7 +10,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from designer.document import files, layout
-from designer.document.design import Viewpoint, with_viewpoint
+from designer.document.design import VIEW, Viewpoint, with_member, with_viewpoint
 from designer.document.draft import Draft
 from designer.document.wording import in_plain_words
 from engine import Catalog, Checker, NodeId, Problem, Tree, standard_catalog
@@ -66,6 +67,14 @@ class Document(QObject):
         """
         opened = files.open_tree(path, card_size)
         return opened if isinstance(opened, files.Unreadable) else cls(opened.draft, opened)
+
+    @property
+    def title(self) -> str:
+        """What the tree is called in titles and names of files: after its file, or by its id."""
+        if self.path is None:
+            return self.draft.tree.tree_id or "new-tree"
+        # Samples and projects call their tree "tree.json": then the folder is the better name.
+        return self.path.parent.name if self.path.stem == "tree" else self.path.stem
 
     @property
     def draft(self) -> Draft:
@@ -196,6 +205,10 @@ class Document(QObject):
         opened = files.open_tree(self.path, card_size)
         if isinstance(opened, files.Unreadable):
             return opened
+        if self._stored is not None:
+            # The nodes there are called as they were last saved, whatever was renamed here since.
+            as_saved = replace(opened.draft, renamings=self._stored.draft.renamings)
+            opened = replace(opened, draft=as_saved)
         if not _equal(self._draft, opened.draft):
             self.undo_stack.push(_Edit("Reload", self._draft, opened.draft, self._show, None))
         self._settle(opened)
@@ -250,6 +263,7 @@ class Document(QObject):
         return problems
 
     def _show(self, draft: Draft) -> None:
+        draft = _seen_as(self._draft, draft)
         before, self._draft = self._draft, draft
         selection = _carried(self._selection, before, draft)
         reselected = selection != self._selection
@@ -303,6 +317,12 @@ class _Edit(QUndoCommand):
 def _equal(one: Draft, other: Draft) -> bool:
     # The spelling decides, because to Python the parameters 1, 1.0 and True are equal.
     return one == other and (one.tree is other.tree or repr(one.tree) == repr(other.tree))
+
+
+def _seen_as(before: Draft, draft: Draft) -> Draft:
+    """The draft with what is looked at now: no step goes back to where one looked, that would be a change."""
+    view = before.design.get(VIEW)
+    return draft if draft.design.get(VIEW) == view else with_member(draft, VIEW, view)
 
 
 def _carried(selection: frozenset[NodeId], before: Draft, after: Draft) -> frozenset[NodeId]:

@@ -130,7 +130,7 @@ def detach(draft: Draft, ids: Collection[NodeId]) -> Draft:
 
 
 def remove_nodes(draft: Draft, ids: Iterable[NodeId]) -> Draft:
-    """Without these nodes, and without the transitions that led to them."""
+    """Without these nodes, the transitions that led to them, and what the design says of them."""
     gone = draft.tree.nodes.keys() & set(ids)
     if not gone:
         return draft
@@ -142,6 +142,7 @@ def remove_nodes(draft: Draft, ids: Iterable[NodeId]) -> Draft:
             start_node_id="" if tree.start_node_id in gone else tree.start_node_id,
         ),
         places={i: place for i, place in draft.places.items() if i not in gone},
+        design=design.followed(draft.design, dict.fromkeys(gone)),
     )
 
 
@@ -171,7 +172,8 @@ def rename_node(draft: Draft, old: NodeId, new: NodeId) -> Draft:
             start_node_id=follows(tree.start_node_id),
         ),
         places={follows(i): place for i, place in draft.places.items()},
-        design=design.renamed(draft.design, {old: new}),
+        design=design.followed(draft.design, {old: new}),
+        renamings=(*draft.renamings, (old, new)),
     )
 
 
@@ -196,7 +198,7 @@ def disconnect(draft: Draft, source: NodeId, branch: str) -> Draft:
 
 
 def set_answers(draft: Draft, node_id: NodeId, answers: Sequence[str]) -> Draft:
-    """With these allowed answers; each kept answer keeps its branch.
+    """With these allowed answers; each kept answer keeps its branch and what the design says of it.
 
     In a list of the same length an answer that stands in the place of one that is gone is that answer
     renamed, and its branch goes where the old one went. A new answer's branch leads nowhere yet.
@@ -211,11 +213,15 @@ def set_answers(draft: Draft, node_id: NodeId, answers: Sequence[str]) -> Draft:
     # The reserved branch is picked first and from the end: an answer may be spelled like it for a while.
     unknown = _take(loose, UNKNOWN, last=True)
     taken = [_take(loose, answer) for answer in old]
+    continued = [(origin, answer) for answer, origin in zip(new, _origins(old, new), strict=True)]
     kept = [
         transition.replace(condition=answer)
-        for answer, origin in zip(new, _origins(old, new), strict=True)
+        for origin, answer in continued
         if origin is not None and (transition := taken[origin])
     ]
+    names: dict[tuple[NodeId, str], str | None] = {(node_id, answer): None for answer in old}
+    names |= {(node_id, old[origin]): answer for origin, answer in continued if origin is not None}
+    draft = replace(draft, design=design.followed(draft.design, {}, names))
     # Transitions that belong to no branch are for the author to see and decide, so they stay.
     transitions = (*kept, *filter(None, [unknown]), *loose)
     return _with_node(draft, node_id, node.replace(answers=new, transitions=transitions))

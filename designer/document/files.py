@@ -16,10 +16,10 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final
 
 from designer.document import layout
-from designer.document.draft import Draft, Note, Place
+from designer.document.draft import Draft, Note, Place, new_names
 from designer.document.folders import private_folder, state_path
 from engine import (
     DocumentRefused,
@@ -28,6 +28,7 @@ from engine import (
     Problem,
     Tree,
     TreewrightError,
+    document_bytes,
     problems_of,
     read_tree,
     write_tree,
@@ -57,6 +58,8 @@ class Stored:
     overruled: Mapping[Path, str | None] = field(default_factory=dict, repr=False)
     """Hashes of what another program wrote and the person decided to overwrite."""
     broken_design: bool = False
+    renamed_in: tuple[Path, ...] = ()
+    """The other files into which the last save wrote the new ids of renamed nodes."""
 
 
 @dataclass(frozen=True)
@@ -95,22 +98,27 @@ def design_path(path: Path) -> Path:
 def open_tree(path: Path, card_size: layout.CardSize = layout.usual_size) -> Stored | Unreadable:
     """Read a tree and its design; never raises for what a file holds or for a file that is not there.
 
-    An unreadable design costs only the places. One of a newer form is not opened: saving would spoil it.
+    An unreadable design costs only the places. With one that is of a newer form, or too large to be read,
+    the tree is not opened: saving would spoil it.
     """
     path = path.absolute()
+    data = b""
     try:
-        data = path.read_bytes()
+        data = document_bytes(path)
+        reading = read_tree(data)
     except OSError as error:
         return _unreadable(path, "", "file-unreadable", f"{path.name} cannot be read: {_cause(error)}.")
-    try:
-        reading = read_tree(data)
     except DocumentRefused as refused:
         text = data.decode("utf-8", "replace")
         return _unreadable(path, text, refused.code, refused.message, refused.line, refused.column)
     if not reading.whole:
         return Unreadable(path, reading.text, problems_of(reading))
 
-    design = _read_design(design_path(path))
+    try:
+        design = _read_design(design_path(path))
+    except DocumentRefused as refused:
+        message = f"{design_path(path).name} cannot be read: {refused.message}"
+        return _unreadable(path, reading.text, refused.code, message)
     if design.newer is not None:
         message = (
             f"{design_path(path).name} is of form {design.newer}; this version knows form {FORMAT} at most."
@@ -133,19 +141,23 @@ def save_tree(
 ) -> Stored:
     """Write what differs from the disk, and say what stands there now.
 
-    ``path`` saves under another name. Raises ``SaveFailed``; without ``force`` also ``ChangedOutside``. After
-    either, both files are as before.
+    Where nodes were renamed, cases and project file name them anew in the same stroke, all or none. ``path``
+    saves under another name, and then the tree alone. Raises ``SaveFailed``; without ``force`` also
+    ``ChangedOutside``. After either, all files are as before.
     """
     path = path.absolute() if path else stored.path if stored else None
     if path is None:
         raise ValueError("a document that has no file yet is saved under a path")
     design, aside = design_path(path), _broken_path(path)
     here = stored if stored and stored.path == path else None
+    renamed = _renamed_beside(here, draft) if here else {}
     current = {target: _read(target) for target in (design, path)}
-    # The tree comes last: a crash in between leaves an old tree with new places, which is harmless.
-    wanted = {design: design_bytes(draft), path: write_tree(draft.tree)}
+    current |= {target: before for target, (before, _) in renamed.items()}
+    # The tree comes last: a crash in between leaves the old one, whose changes are recovered and saved again.
+    wanted = {target: after for target, (_, after) in renamed.items()}
+    wanted |= {design: design_bytes(draft), path: write_tree(draft.tree)}
     if here:
-        touched = [target for target in wanted if _mark(current[target]) != here.marks[target]]
+        touched = [target for target in (design, path) if _mark(current[target]) != here.marks[target]]
         unchanged = wanted == {design: design_bytes(here.draft), path: write_tree(here.draft.tree)}
         if unchanged and not touched:
             return here
@@ -160,7 +172,8 @@ def save_tree(
         _back_up(path, current[path], theirs=here is None or path in touched)
     _replace({target: data for target, data in wanted.items() if data != current[target]}, current)
     now = current | wanted
-    return Stored(path, draft, marks={target: _mark(now[target]) for target in (path, design)})
+    marks = {target: _mark(now[target]) for target in (path, design)}
+    return Stored(path, draft, marks=marks, renamed_in=tuple(renamed))
 
 
 def save_bytes(path: Path, data: bytes, mode: int = 0o666) -> None:
@@ -169,6 +182,16 @@ def save_bytes(path: Path, data: bytes, mode: int = 0o666) -> None:
     ``mode`` is what a new file gets, less the mask of the process; one that is there keeps its own.
     """
     _replace({path: data}, {path: _read(path)}, mode)
+
+
+def add_line(path: Path, line: bytes) -> None:
+    """Add a line at the end of a file of lines, which need not be there yet; raises ``SaveFailed``.
+
+    What stands in it stays as it is, and it gets the line whole or not at all.
+    """
+    before = _read(path)
+    gap = b"\n" if before and not before.endswith(b"\n") else b""
+    _replace({path: (before or b"") + gap + line + b"\n"}, {path: before})
 
 
 def changed_outside(stored: Stored) -> Mapping[Path, str | None]:
@@ -218,7 +241,7 @@ def previous_path(path: Path) -> Path:
 def previous(path: Path, draft: Draft, card_size: layout.CardSize = layout.usual_size) -> Draft | None:
     """The draft with the tree that the last save replaced, if there is one; nodes keep their places."""
     try:
-        return draft_of(previous_path(path).read_bytes(), design_bytes(draft), card_size)
+        return draft_of(document_bytes(previous_path(path)), design_bytes(draft), card_size)
     except (OSError, DocumentRefused):
         return None
 
@@ -243,7 +266,7 @@ def design_bytes(draft: Draft) -> bytes:
     ]
     members = [f'"format": {FORMAT}', f'"places": {{{_block(places, 4)}}}']
     notes = [
-        f"{json.dumps(name, ensure_ascii=False)}: {json.dumps(_spelled(note), ensure_ascii=False)}"
+        f"{json.dumps(name, ensure_ascii=False)}: {json.dumps(note.spelled(), ensure_ascii=False)}"
         for name, note in draft.notes.items()
     ]
     if notes:
@@ -252,25 +275,6 @@ def design_bytes(draft: Draft) -> bytes:
         text = json.dumps(value, ensure_ascii=False, indent=2).replace("\n", "\n  ")
         members.append(f"{json.dumps(name, ensure_ascii=False)}: {text}")
     return f"{{{_block(members, 2)}}}\n".encode()
-
-
-def _spelled(note: Note) -> dict[str, Json]:
-    colour = {"colour": note.colour} if note.colour else {}
-    return {
-        "kind": note.kind,
-        "place": [round(note.place.x), round(note.place.y)],
-        "size": [round(note.width), round(note.height)],
-        "text": note.text,
-        **colour,
-    }
-
-
-def _note(members: Mapping[str, Any]) -> Note:
-    """The note these members describe; raises like any look into JSON that is not as it should be."""
-    (x, y), (width, height), colour = members["place"], members["size"], members.get("colour")
-    kind: Literal["note", "frame"] = "frame" if members.get("kind") == "frame" else "note"
-    text, tone = str(members.get("text", "")), None if colour is None else str(colour)
-    return Note(Place(float(x), float(y)), float(width), float(height), text, kind, tone)
 
 
 def _block(lines: Iterable[str], indent: int) -> str:
@@ -292,7 +296,7 @@ class _Design:
 
 def _read_design(path: Path) -> _Design:
     try:
-        return _design_of(path.name, path.read_bytes())
+        return _design_of(path.name, document_bytes(path))
     except FileNotFoundError:
         return _Design()
     except OSError as error:
@@ -305,11 +309,11 @@ def _design_of(name: str, data: bytes) -> _Design:
         members = json.loads(data)
         # What could be read but not written again, such as NaN or half a surrogate pair, is refused here.
         json.dumps(members, ensure_ascii=False, allow_nan=False).encode()
-        form = members.pop("format", FORMAT)
-        if int(form) > FORMAT:
+        form = _whole(members.pop("format", FORMAT))
+        if form > FORMAT:
             return _Design(mark=mark, newer=form)
         places = {i: Place(float(x), float(y)) for i, (x, y) in members.pop("places", {}).items()}
-        notes = {name: _note(note) for name, note in members.pop("notes", {}).items()}
+        notes = {name: Note.of(note) for name, note in members.pop("notes", {}).items()}
     except json.JSONDecodeError as error:
         cause = f"line {error.lineno}, column {error.colno}: {error.msg}"
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
@@ -317,6 +321,12 @@ def _design_of(name: str, data: bytes) -> _Design:
     else:
         return _Design(members, places, notes, mark)
     return _Design(mark=mark, problems=(_unusable(name, cause),))
+
+
+def _whole(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError
+    return value
 
 
 def _unusable(name: str, cause: str) -> Problem:
@@ -349,6 +359,24 @@ def _read(path: Path) -> bytes | None:
         return None
     except OSError as error:
         raise SaveFailed(path, _cause(error)) from error
+
+
+def _renamed_beside(here: Stored, draft: Draft) -> dict[Path, tuple[bytes, bytes]]:
+    """What stands in the files that name renamed nodes, and what shall stand there.
+
+    They are read now, so whatever another program wrote into them stays.
+    """
+    names = new_names(here.draft, draft)
+    if not names:
+        return {}
+    from engine.evaluate import files_naming_nodes  # most programs that read trees rename nothing
+
+    tree_id, renamed = here.draft.tree.tree_id, dict[Path, tuple[bytes, bytes]]()
+    for target, rename in files_naming_nodes(here.path).items():
+        before = _read(target)
+        if before is not None and (after := rename(before, tree_id, names)) != before:
+            renamed[target] = before, after
+    return renamed
 
 
 def _broken_path(path: Path) -> Path:

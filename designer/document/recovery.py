@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -23,7 +23,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from designer.document import files, layout, locks
 from designer.document.document import Document
-from designer.document.draft import Draft
+from designer.document.draft import Draft, renamed_since
 from designer.document.folders import private_folder
 from engine import DocumentRefused, write_tree
 
@@ -49,7 +49,7 @@ class Snapshot:
     """A document that was not saved: its draft, where it belongs, and what stood there when it was read.
 
     ``path`` is None for one that never had a file; ``marks`` are the hashes of tree and design, None where
-    there was no file.
+    there was no file. The draft's renamings are those since then.
     """
 
     draft: Draft = field(repr=False)
@@ -64,7 +64,8 @@ class Snapshot:
         marks: tuple[str | None, str | None] = (None, None)
         if path is not None and stored is not None:
             marks = (stored.marks[path], stored.marks[files.design_path(path)])
-        return cls(document.draft, path, marks, datetime.now(UTC))
+        since = renamed_since(stored.draft, document.draft) if stored is not None else ()
+        return cls(replace(document.draft, renamings=since), path, marks, datetime.now(UTC))
 
     @property
     def name(self) -> str:
@@ -78,6 +79,7 @@ class Snapshot:
             "path": str(self.path) if self.path else None,
             "marks": self.marks,
             "at": self.at.isoformat(),
+            "renamings": self.draft.renamings,
         }
         buffer = io.BytesIO()
         with ZipFile(buffer, "w") as archive:
@@ -98,7 +100,9 @@ class Snapshot:
             path = Path(about["path"]) if about["path"] is not None else None
             tree_mark, design_mark = about["marks"]
             at = datetime.fromisoformat(about["at"])
-            return cls(files.draft_of(tree, design), path, (tree_mark, design_mark), at)
+            renamings = tuple((str(old), str(new)) for old, new in about.get("renamings", ()))
+            draft = replace(files.draft_of(tree, design), renamings=renamings)
+            return cls(draft, path, (tree_mark, design_mark), at)
         except BadZipFile:
             raise SnapshotRefused("it is not whole") from None
         except DocumentRefused as refused:

@@ -107,8 +107,14 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def _misfit(at: _Place) -> str:
-    reason = at.problem.message.rpartition(" does not fit: ")[2]
-    return f"{label_of(at.end)} does not fit: {reason}"
+    reason = at.problem.message.rpartition(f" of node '{at.problem.node}' ")[2]
+    return f"{label_of(at.path[3])} {reason}" if at.path[3:] else f"What the predicate is given {reason}"
+
+
+def _out(at: _Place) -> str:
+    visits, calls, *_ = at.numbers
+    ends = at.problem.message.partition("no run ends at ")[2]
+    return f"With {visits} node visits and {calls} LLM calls no run ends at {ends}"
 
 
 def _calls(at: _Place) -> str:
@@ -129,7 +135,11 @@ _SENTENCES: Final[dict[str, str | _Telling]] = {
     "answers-missing": lambda at: "An answer is empty." if at.end.isdecimal() else "Add at least one answer.",
     "budget-calls-tight": _calls,
     "budget-calls-zero": "No LLM calls are allowed, so a run ends at the first question.",
+    "budget-context-short": lambda at: (
+        f"A prompt may have {at.numbers[0]} tokens; that of a question takes {at.numbers[-1]} at least."
+    ),
     "budget-invalid": "A limit must be more than nothing; only LLM calls may be 0.",
+    "budget-terminals-out": _out,
     "budget-visits-short": lambda at: (
         f"The shortest way to an end visits {at.numbers[1]} nodes, and the limit is {at.numbers[0]}."
     ),

@@ -21,7 +21,7 @@ class Current(QObject):
     def __init__(self, workbench: Workbench, parent: QObject) -> None:
         super().__init__(parent)
         self.document: Document | None = None
-        self._workbench = workbench
+        self.workbench = workbench
         workbench.current_changed.connect(self._switch)
 
     @property
@@ -36,7 +36,7 @@ class Current(QObject):
 
     def announce(self) -> None:
         """Begin: tell about the document that is current now."""
-        self._switch(self._workbench.current)
+        self._switch(self.workbench.current)
 
     def _switch(self, document: Document | None) -> None:
         if self.document is not document:

@@ -29,8 +29,9 @@ _NOWHERE: Final = QModelIndex()
 class Column(Generic[Row]):
     """One column: its title and what it makes of a row.
 
-    ``icon`` gives icon and token, ``tone`` the token of the text's colour. A column without a width takes
-    the room that is left.
+    ``icon`` gives icon and token, ``tone`` the token of the text's colour; ``tip`` says more than the text
+    does. A column without a width takes the room that is left. With ``press`` a click on it does that instead
+    of opening the row.
     """
 
     title: str
@@ -40,6 +41,8 @@ class Column(Generic[Row]):
     tone: Callable[[Row], str | None] | None = None
     mono: bool = False
     bold: bool = False
+    tip: Callable[[Row], str] | None = None
+    press: Callable[[Row], object] | None = None
 
 
 class _Rows(QAbstractTableModel):
@@ -61,7 +64,7 @@ class _Rows(QAbstractTableModel):
                 return one_line(column.text(row))
             case Qt.ItemDataRole.ToolTipRole:
                 # As a rich text of our own, because a tip that looks like markup would be read as such.
-                return f"<p>{escape(one_line(column.text(row), 2000))}</p>"
+                return f"<p>{escape(one_line((column.tip or column.text)(row), 2000))}</p>"
             case Qt.ItemDataRole.DecorationRole if column.icon and (icon := column.icon(row)):
                 return small_icon(*icon)
             case Qt.ItemDataRole.ForegroundRole if column.tone and (tone := column.tone(row)):
@@ -124,7 +127,7 @@ class Table(QTableView):
             else:
                 self.setColumnWidth(section, column.width)
         self.selectionModel().currentRowChanged.connect(lambda *_: self.chosen.emit(self.row))
-        self.clicked.connect(self._open)
+        self.clicked.connect(self._press)
         self.activated.connect(self._open)
 
     @property
@@ -155,6 +158,13 @@ class Table(QTableView):
         """Put the cursor on this row."""
         flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
         self.selectionModel().setCurrentIndex(self._model.index(number, 0), flags)
+
+    def _press(self, index: QModelIndex) -> None:
+        press = self._model.columns[index.column()].press
+        if press is None:
+            self._open(index)
+        else:
+            press(self._model.rows[index.row()])
 
     def _open(self, index: QModelIndex) -> None:
         self.opened.emit(self._model.rows[index.row()])

@@ -10,6 +10,7 @@ from typing import Final, Literal, TypeAlias
 
 from PySide6.QtWidgets import QWidget
 
+from designer.panels.breakpoints import BreakpointsPanel
 from designer.panels.history import HistoryPanel
 from designer.panels.inspector import Inspector
 from designer.panels.log import LogPanel
@@ -18,7 +19,9 @@ from designer.panels.outline import OutlinePanel
 from designer.panels.palette import PalettePanel
 from designer.panels.problems import ProblemsPanel
 from designer.panels.records import RecordsPanel
+from designer.panels.requests import RequestsPanel
 from designer.panels.run import RunPanel
+from designer.panels.runs import RunsPanel
 from designer.panels.state import StatePanel
 from designer.panels.transcripts import TranscriptsPanel
 from designer.workbench import Workbench
@@ -39,6 +42,7 @@ class Panel:
 PANELS: Final = (
     Panel("outline", "Outline", "left", OutlinePanel),
     Panel("palette", "Palette", "left", PalettePanel),
+    Panel("breakpoints", "Breakpoints", "left", BreakpointsPanel),
     Panel("inspector", "Inspector", "right", Inspector),
     Panel("meters", "Budget", "right-mid", MetersPanel),
     Panel("state", "State", "right-mid", StatePanel),
@@ -47,5 +51,7 @@ PANELS: Final = (
     Panel("records", "Records", "bottom", RecordsPanel),
     Panel("transcripts", "Transcripts", "bottom", TranscriptsPanel),
     Panel("log", "Run log", "bottom", LogPanel),
+    Panel("runs", "Runs", "bottom", RunsPanel),
+    Panel("requests", "Requests", "bottom", RequestsPanel),
     Panel("history", "History", "bottom", HistoryPanel),
 )

@@ -1,5 +1,6 @@
 """The run log: one line for each thing that happened in the last run."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
@@ -8,6 +9,7 @@ from typing import Final, TypeAlias
 from designer.document.names import titles_of
 from designer.document.wording import ending
 from designer.forms import Column, Empty, Pages, Table
+from designer.running import ListedRun, LogLine
 from designer.workbench import Workbench
 from engine import (
     ActionCompleted,
@@ -32,6 +34,8 @@ class Line:
     title: str = ""
     time: str = ""
     number: int = 0
+    position: int = 0
+    """How many events had come when it was written."""
 
 
 class LogPanel(Pages):
@@ -52,46 +56,81 @@ class LogPanel(Pages):
         )
         self.setObjectName("panel.log")
         self._workbench, self._running = workbench, workbench.running
-        self._seen = 0
+        self._run: ListedRun | None = None
+        self._telling = _Telling()
         self.table.opened.connect(self._open)
         workbench.running.trail_changed.connect(lambda _: self._refresh())
+        workbench.running.runs_changed.connect(self._refresh)
         self._refresh()
 
     def _open(self, line: Line) -> None:
+        self._running.go_to(line.position)
         if line.node:
             self._workbench.show_place(line.node, None)
 
     def _refresh(self) -> None:
-        events = self._running.events
-        if len(events) == self._seen and self.table.rows:
-            return
-        self._seen = len(events)
+        """Tell what is new, and show up to where the shown moment is."""
+        run = self._running.shown
+        if run is not self._run:
+            self._run, self._telling = run, _Telling()
         bar = self.table.verticalScrollBar()
         at_end = bar.value() >= bar.maximum() - 1
-        self.table.show_rows(lines_of(events))
-        self.show_content(self.table.rows)
-        if at_end:
+        if run is None or self._telling.hear(run.recording.events, run.lines):
+            self.table.show_rows(tuple(self._telling.lines))
+            self.show_content(self.table.rows)
+        if self._running.past:
+            self.table.choose(max(0, self._telling.lines_at(self._running.position) - 1))
+        elif at_end:
+            self.table.clearSelection()
             self.table.scrollToBottom()
+
+
+class _Telling:
+    """Tells events as they come, each once; lines of log points stand where they were written."""
+
+    def __init__(self) -> None:
+        self.lines: list[Line] = []
+        self._titles: Mapping[NodeId, str] = {}
+        self._events = self._notes = 0
+
+    def hear(self, events: Sequence[Event], notes: Sequence[LogLine] = ()) -> bool:
+        """Tell what was not told yet; whether there was anything."""
+        before = len(self.lines)
+        for number in range(self._events, len(events)):
+            self._note(notes, number)
+            self._tell(events[number], number + 1)
+        self._events = len(events)
+        self._note(notes, self._events)
+        return len(self.lines) > before
+
+    def lines_at(self, position: int) -> int:
+        """How many lines there were after so many events."""
+        return bisect_right(self.lines, position, key=lambda line: line.position)
+
+    def _note(self, notes: Sequence[LogLine], position: int) -> None:
+        while self._notes < len(notes) and notes[self._notes].position <= position:
+            note = notes[self._notes]
+            self._notes += 1
+            self._add(Line(note.text, note.node, "accent"), note.position, "")
+
+    def _tell(self, event: Event, position: int) -> None:
+        if isinstance(event, RunStarted):
+            self._titles = titles_of(event.tree)
+        told = _told(event, lambda node: self._titles.get(node, node))
+        if told is not None:
+            self._add(told, position, event.at.astimezone().strftime("%H:%M:%S.%f")[:-3])
+
+    def _add(self, line: Line, position: int, time: str) -> None:
+        title = self._titles.get(line.node, line.node)
+        made = replace(line, number=len(self.lines), position=position, time=time, title=title)
+        self.lines.append(made)
 
 
 def lines_of(events: Sequence[Event]) -> tuple[Line, ...]:
     """The lines these events are told in; what a later event says better has none of its own."""
-    lines: list[Line] = []
-    titles: Mapping[NodeId, str] = {}
-
-    def title(node_id: NodeId) -> str:
-        return titles.get(node_id, node_id)
-
-    for event in events:
-        if isinstance(event, RunStarted):
-            titles = titles_of(event.tree)
-        told = _told(event, title)
-        if told is not None:
-            time = event.at.astimezone().strftime("%H:%M:%S.%f")[:-3]
-            lines.append(
-                replace(told, number=len(lines), time=time, title=title(told.node) if told.node else "")
-            )
-    return tuple(lines)
+    telling = _Telling()
+    telling.hear(events)
+    return tuple(telling.lines)
 
 
 _Title: TypeAlias = Callable[[NodeId], str]

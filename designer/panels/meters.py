@@ -1,16 +1,24 @@
-"""The budget: four meters of what a run has used of its limits, and one sentence about them."""
+"""The budget: four meters of what a run has used of its limits, and what is to be said about them.
+
+While a run goes on that is how it stands; else it is what the tree's budget is proven to allow.
+"""
 
 from typing import Final
 
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from designer import theme
+from designer.document.draft import Draft
+from designer.document.edits import set_budget
+from designer.document.names import titles_of
 from designer.forms import Current, Empty, Pages, plain
+from designer.proof import WORKING, verdict_on
 from designer.running import RunState
 from designer.workbench import Workbench
-from engine import DEFAULT_LIMITS, Limits, Trail
+from engine import DEFAULT_LIMITS, Budget, Limits, Trail
+from engine.analysis import ASSUMED
 
 WARN_AT: Final = 0.8
 """From this share of its limit on a meter is amber."""
@@ -122,6 +130,11 @@ class MetersPanel(Pages):
         }
         self.sentence = plain(role="label", wrap=True)
         self.sentence.setObjectName("meters.sentence")
+        self.use = QPushButton("Use it")
+        self.use.setObjectName("button.useSmallest")
+        self.use.setToolTip("Make the smallest budget that reaches every verdict the one of this tree")
+        self.use.setAutoDefault(False)
+        self.use.clicked.connect(self._use_smallest)
         page = QWidget()
         layout = QVBoxLayout(page)
         layout.setContentsMargins(12, 8, 12, 10)
@@ -130,11 +143,13 @@ class MetersPanel(Pages):
             layout.addWidget(meter)
         layout.addSpacing(4)
         layout.addWidget(self.sentence)
+        layout.addWidget(self.use, 0, Qt.AlignmentFlag.AlignLeft)
         layout.addStretch(1)
         area.setWidget(page)
         self._current.drafted.connect(lambda _: self._refresh())
         workbench.running.trail_changed.connect(lambda _: self._refresh())
         workbench.running.state_changed.connect(lambda _: self._refresh())
+        workbench.proof.changed.connect(self._refresh)
         self._current.announce()
 
     def _refresh(self) -> None:
@@ -147,7 +162,38 @@ class MetersPanel(Pages):
         ended = _ENDED_BY.get(trail.result.exceeded or "") if trail.result else None
         for name, (value, limit) in _readings(trail, limits).items():
             self.meters[name].show_reading(value, limit, ended=name == ended)
-        self.sentence.setText(self._words(trail, limits, ended) if mine else _BEFORE)
+        run = self._words(trail, limits, ended) if mine else ""
+        proven = "" if mine and running.active else self._proven()
+        self.sentence.setText("\n".join(filter(None, (run, proven))) or _BEFORE)
+        self.sentence.setToolTip(ASSUMED if proven else "")
+        self.use.setVisible(bool(proven) and self._smallest() is not None)
+
+    def _proven(self) -> str:
+        """What is proven of the budget of the current tree."""
+        proof, draft = self._workbench.proof, self._current.draft
+        if proof.bounds is None or draft is None:
+            return WORKING if proof.late else ""
+        return verdict_on(proof.bounds, titles_of(draft.tree))
+
+    def _smallest(self) -> Budget | None:
+        """The smallest budget that reaches every verdict, unless it is the tree's already."""
+        found = self._workbench.proof.bounds
+        smallest = found.smallest_budget if found else None
+        if found is None or smallest is None:
+            return None
+        same = (found.limits.node_visits, found.limits.llm_calls)
+        return None if (smallest.max_node_visits, smallest.max_llm_calls) == same else smallest
+
+    def _use_smallest(self) -> None:
+        smallest, document = self._smallest(), self._current.document
+        if smallest is None or document is None:
+            return
+
+        def with_it(draft: Draft) -> Draft:
+            draft = set_budget(draft, "maxNodeVisits", smallest.max_node_visits)
+            return set_budget(draft, "maxLlmCalls", smallest.max_llm_calls)
+
+        document.edit("Use the smallest budget", with_it)
 
     def _words(self, trail: Trail, limits: Limits, ended: str | None) -> str:
         state = self._workbench.running.state

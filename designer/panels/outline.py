@@ -29,7 +29,6 @@ from PySide6.QtWidgets import (
 from designer import theme
 from designer.document.names import Name, kind_name, names_of
 from designer.forms import Current, Empty, OwnUndo, Pages, kind_tone, small_icon
-from designer.running import RunState
 from designer.workbench import Workbench
 from engine import NODE_TYPES, NodeId, Tree
 
@@ -159,9 +158,8 @@ class OutlinePanel(Pages):
         marks: dict[NodeId, str] = {}
         if document is not None and running.document is document:
             marks = dict.fromkeys(trail.visits(), "✓")
-            at = running.stop.node if running.stop else trail.current
-            if at is not None and running.state is not RunState.ENDED:
-                marks[at] = "●"
+            if running.at is not None:
+                marks[running.at] = "●"
         for node_id in self._marks.keys() | marks.keys():
             text = marks.get(node_id, "")
             item = self._items.get(node_id)

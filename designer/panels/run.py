@@ -1,7 +1,8 @@
 """The answers panel: where the answers of a run come from, the question it waits with, and how it ended."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QKeySequence, QResizeEvent
@@ -50,6 +51,7 @@ class RunPanel(Pages):
         self._workbench, self._running = workbench, workbench.running
         self._folder: Path | None = None
         self._named: tuple[Tree | None, Mapping[NodeId, str]] = (None, {})
+        self._offered: object = None
         self.state = plain(wrap=True)
         self.state.setObjectName("run.state")
         self.state.setContentsMargins(12, 0, 12, 0)
@@ -65,7 +67,7 @@ class RunPanel(Pages):
         self._current.drafted.connect(lambda _: self._refresh())
         self._current.checked.connect(lambda _: self._say())
         self._running.state_changed.connect(lambda _: self._refresh())
-        self._running.trail_changed.connect(lambda _: self._say())
+        self._running.trail_changed.connect(lambda _: self._follow())
         self._running.asked.connect(lambda _: self._show_question())
         self._current.announce()
         self._list_cases()
@@ -106,12 +108,14 @@ class RunPanel(Pages):
         self.question = Quote(most=None)
         self.question.setObjectName("run.question")
         self.question.setAccessibleName("Question")
+        self.instead = plain("Answer something else to run again from here:", role="label", wrap=True)
         self._buttons = _Buttons()
         page = QWidget()
         column = QVBoxLayout(page)
         column.setContentsMargins(12, 0, 12, 10)
         column.setSpacing(8)
         column.addWidget(self.question)
+        column.addWidget(self.instead)
         column.addWidget(self._buttons)
         column.addStretch(1)
         return page
@@ -157,14 +161,17 @@ class RunPanel(Pages):
     def _say(self) -> None:
         running, document = self._running, self._workbench.current
         trail = running.trail
-        at = running.stop.node if running.stop else trail.current
+        at = running.at
         where = self._title(trail.tree, at) if at is not None and trail.tree else "the first node"
         role = ""
         match running.state:
+            case _ if running.past:
+                words = f"This is the past: before {where}, step {running.step_number + 1}."
+                role = "warn"
             case RunState.RUNNING:
                 words = f"Running: {where}."
             case RunState.PAUSED:
-                words = f"Paused before {where}. The clock stands still."
+                words = f"Paused before {where}. {running.why or 'The clock stands still.'}"
             case RunState.ASKING:
                 words = f"Waiting for your answer at {where}."
             case RunState.ENDED if trail.result is not None:
@@ -184,28 +191,67 @@ class RunPanel(Pages):
             self._named = (tree, titles_of(tree))
         return self._named[1].get(node_id, node_id)
 
+    def _follow(self) -> None:
+        """What is shown of the run is another moment of it."""
+        if self._running.past or self._offered is not self._running.question:
+            self._show_question()
+        else:
+            self._say()
+
     def _show_question(self) -> None:
-        question = self._running.question
+        """Offer the answers of the question that waits, or of the moment of the past that is looked at."""
+        question, before = self._running.question, self._past_question()
+        offered: object = (before.node, self._running.position) if before else question
+        if self._running.past and offered == self._offered:
+            self._say()
+            return
+        self._offered = offered
         # A question and its answers need all the room there is.
-        self._rest.setVisible(question is None)
-        self._asking.setVisible(question is not None)
+        self._rest.setVisible(offered is None)
+        self._asking.setVisible(offered is not None)
+        self.instead.setVisible(before is not None)
         self._buttons.clear()
-        if question is not None:
+        if before is not None:
+            self.question.show_value(before.task)
+            for number, answer in enumerate((*before.answers, UNKNOWN), 1):
+                key = "0" if answer == UNKNOWN else str(number) if number < 10 else ""
+                words = f"{answer}, as it was" if answer == before.given else answer
+                self._offer(words, key, partial(self._fork, answer), quiet=answer == UNKNOWN)
+        elif question is not None and not self._running.past:
             self.question.show_value(question.text)
             for number, answer in enumerate(question.answers, 1):
-                self._offer(answer, answer, str(number) if number < 10 else "")
-            self._offer(UNKNOWN, None, "0")
+                key = str(number) if number < 10 else ""
+                self._offer(answer, key, partial(self._running.answer, answer))
+            self._offer(UNKNOWN, "0", partial(self._running.answer, None), quiet=True)
         self._ask_for_room()
         self._say()
 
+    def _past_question(self) -> "_Answered | None":
+        """The question that was answered next, at a moment of the past."""
+        running = self._running
+        tree, step = running.trail.tree, running.step_number
+        node = tree.nodes.get(running.at or "") if tree is not None else None
+        path = running.latest.path
+        if not running.past or not isinstance(node, ClassifyNode) or step >= len(path):
+            return None
+        return _Answered(
+            running.at or "", node.task or "", tuple(node.answers or ()), path[step].branch or ""
+        )
+
+    def _fork(self, answer: str) -> None:
+        try:
+            self._running.fork(self._running.step_number, answer=answer)
+        except ValueError as error:
+            self._workbench.trouble.emit(str(error))
+
     def _ask_for_room(self) -> None:
-        """Let a question that waits be read without scrolling, as far as the window allows it."""
-        wanted = self._asking.sizeHint().height() if self._running.question else 0
+        """Let a question be read without scrolling, as far as the window allows it."""
+        wanted = self._asking.sizeHint().height() if self._offered is not None else 0
         self._asking.setMinimumHeight(min(wanted, round(self.window().height() * SHARE)))
 
-    def _offer(self, words: str, answer: str | None, key: str) -> None:
-        button = _Answer(words, key, "label" if answer is None else "")
-        button.clicked.connect(lambda: self._running.answer(answer))
+    def _offer(self, words: str, key: str, give: Callable[[], None], *, quiet: bool = False) -> None:
+        button = _Answer(words, key, "label" if quiet else "")
+        button.clicked.connect(lambda _: give())
         self._buttons.add(button)
 
     async def _ask_trust(self) -> None:
@@ -213,6 +259,15 @@ class RunPanel(Pages):
         if folder is not None and await dialogs.ask_trust(self.window(), folder):
             self._workbench.trust(folder)
             self._list_cases()
+
+
+class _Answered(NamedTuple):
+    """A question of the past, and the branch that was taken."""
+
+    node: NodeId
+    task: str
+    answers: tuple[str, ...]
+    given: str
 
 
 class _Inputs(QWidget):

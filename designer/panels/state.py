@@ -4,10 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QSplitter
+from PySide6.QtWidgets import QPushButton, QSplitter, QVBoxLayout, QWidget
 
+from designer import dialogs
 from designer.document.names import one_line
 from designer.forms import Column, Current, Empty, Pages, Table
+from designer.tasks import launch
 from designer.workbench import Workbench
 from engine import ActionCompleted, DataItem, Event, NodeStarted
 
@@ -52,15 +54,27 @@ class StatePanel(Pages):
         split.setChildrenCollapsible(False)
         split.addWidget(self.properties)
         split.addWidget(self.data)
+        self.change = QPushButton("Change a property and run again…")
+        self.change.setObjectName("button.changeProperty")
+        self.change.setProperty("quiet", True)
+        self.change.setAutoDefault(False)
+        self.change.setToolTip("Begin the run again, with another value from the shown moment on")
+        self.change.clicked.connect(lambda: launch(self._change()))
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 0, 0, 4)
+        column.setSpacing(2)
+        column.addWidget(split, 1)
+        column.addWidget(self.change, 0, Qt.AlignmentFlag.AlignLeft)
         super().__init__(
-            split,
+            page,
             Empty(
                 "record", "No state yet", "State and data of a run are shown here as its actions add them."
             ),
         )
         self.setObjectName("panel.state")
         self.setMinimumWidth(260)
-        self._running = workbench.running
+        self._workbench, self._running = workbench, workbench.running
         self._current = Current(workbench, self)
         self._current.drafted.connect(lambda _: self._refresh())
         workbench.running.trail_changed.connect(lambda _: self._refresh())
@@ -80,7 +94,18 @@ class StatePanel(Pages):
             self.properties.show_rows(properties)
         if len(self.data.rows) != len(data) or (data and self.data.rows[-1] is not data[-1]):
             self.data.show_rows(data)
-        self.show_content(properties or data)
+        self.show_content(mine and running.length > 0)
+
+    async def _change(self) -> None:
+        running, step = self._running, self._running.step_number
+        known = {name: str(value) for name, value in running.trail.properties.items() if value is not None}
+        given = await dialogs.ask_property(self.window(), known)
+        if given is None:
+            return
+        try:
+            running.fork(step, properties=dict([given]))
+        except ValueError as error:
+            self._workbench.trouble.emit(str(error))
 
 
 def changed_lately(events: Iterable[Event]) -> frozenset[str]:

@@ -6,25 +6,28 @@ is told once: what only follows from another problem is left out.
 
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, compress, filterfalse
 from operator import is_not
-from typing import Final, NamedTuple, TypeAlias, cast
+from typing import Final, NamedTuple, TypeAlias, TypeVar, cast
 
 from pydantic import ValidationError
 
 from engine import jsontext
 from engine.budget import DEFAULT_LIMITS, IMPOSSIBLE
-from engine.catalog import Catalog
+from engine.catalog import Catalog, fitted
+from engine.checks.limits import Within
 from engine.checks.ways import END, LOST, Ways
 from engine.errors import Problem, TreeInvalid
 from engine.predicates import standard_catalog
+from engine.problems import MISSING, Path, faults, in_text, named, problem_at
 from engine.tree import (
     NODE_TYPES,
     UNKNOWN,
     ActionNode,
     AnyNode,
+    Budget,
     ClassifyNode,
     ConditionNode,
     Member,
@@ -36,7 +39,7 @@ from engine.tree import (
     Transition,
     Tree,
 )
-from engine.treefile import Reading, collector_paused, members_of, problem_at, tree_hash
+from engine.treefile import Reading, collector_paused, members_of, tree_hash
 
 
 @dataclass(frozen=True)
@@ -77,25 +80,21 @@ def problems_of(reading: Reading, catalog: Catalog | None = None) -> tuple[Probl
     """
     unread = {problem.pointer for problem in reading.problems if problem.severity == "error"}
     found = (problem for problem in check(reading.tree, catalog) if not _within(problem.pointer, unread))
-    problems = (*reading.problems, *found)
     with collector_paused():
-        places = jsontext.places(reading.text, {problem.pointer for problem in problems})
-    return tuple(
-        replace(problem, line=line, column=column)
-        for problem in problems
-        for line, column in (places[problem.pointer],)
-    )
+        return in_text((*reading.problems, *found), reading.text)
 
 
 def fix(tree: Tree, problem: Problem) -> Tree | None:
-    """The tree with one problem put right, where there is one safe way to do that; None otherwise."""
+    """The tree with one of its problems put right, where there is one safe way to do that; None otherwise."""
+    place = jsontext.path_of(problem.pointer)[-1:]
+    if problem.code in _BLANK_OF_TREE:
+        return _without_text(tree, *place)
     mended = _FIXES.get(problem.code)
     node = tree.nodes.get(problem.node or "")
     if mended is None or node is None:
         return None
-    return tree.replace(
-        nodes={**tree.nodes, str(problem.node): mended(node, jsontext.path_of(problem.pointer)[-1])}
-    )
+    better = mended(node, *place)
+    return None if better is None else tree.replace(nodes={**tree.nodes, str(problem.node): better})
 
 
 class Checker:
@@ -124,14 +123,39 @@ class Checker:
                 kept.of_graph = tuple(_graph_problems(after, self._ways(after, reshaped), kept.position))
             if reordered or any(old.verdict != new.verdict for old, new in reshaped.values()):
                 kept.of_verdicts = tuple(_verdict_problems(after.nodes))
+            of_budget = tuple(self._budget_problems(after))
         kept.tree = after
         of_nodes = (kept.of_node[node_id] for node_id in _in_order(kept.of_node, kept.position))
         return (
             *_document_problems(after),
             *chain.from_iterable(of_nodes),
             *kept.of_graph,
+            *of_budget,
             *kept.of_verdicts,
         )
+
+    def _budget_problems(self, tree: Tree) -> Iterator[Problem]:
+        """What the budget keeps every run from."""
+        kept = self._kept
+        limits, unreached = DEFAULT_LIMITS.within(tree.budget), kept.ways.unreached if kept.ways else {LOST}
+        # A branch that leads nobody knows where might lead to anything; and a fault is told once.
+        told = any(problem.code in ("budget-visits-short", "budget-calls-zero") for problem in kept.of_graph)
+        if LOST in unreached and limits.are_possible and not told and tree.start_node_id in tree.nodes:
+            out = _in_order(kept.within.terminals_out(tree, self._catalog) - unreached, kept.position)
+            if out:
+                message = (
+                    f"maxNodeVisits is {limits.node_visits} and maxLlmCalls is {limits.llm_calls}, "
+                    f"so no run ends at {_listed(out)}."
+                )
+                yield problem_at("budget-terminals-out", "warning", message, "budget")
+        questions = kept.within.questions_out(tree) if limits.context_tokens > 0 else {}
+        if questions:
+            message = (
+                f"maxContextTokens is {limits.context_tokens}, too few to ask "
+                f"{_listed(_in_order(questions, kept.position))}: even with nothing known yet "
+                f"it takes {max(questions.values())}."
+            )
+            yield problem_at("budget-context-short", "warning", message, "budget", "maxContextTokens")
 
     def _look_again(self, old: "_Nodes", new: "_Nodes", *, reordered: bool) -> "_Reshaped":
         """Bring what is kept of each node up to date."""
@@ -163,6 +187,7 @@ class Checker:
             if before != after:
                 kept.shapes[node_id] = after
                 reshaped[node_id] = (before, after)
+        kept.within.change(gone, changed, new)
         return reshaped
 
     def _ways(self, tree: Tree, reshaped: "_Reshaped") -> Ways:
@@ -202,6 +227,7 @@ class _Kept:
     tree: Tree = field(default_factory=Tree)
     position: dict[NodeId, int] = field(default_factory=dict)
     ways: Ways | None = None
+    within: Within = field(default_factory=Within)
     shapes: dict[NodeId, _Shape] = field(default_factory=dict)
     of_node: dict[NodeId, tuple[Problem, ...]] = field(default_factory=dict)
     of_graph: tuple[Problem, ...] = ()
@@ -281,19 +307,27 @@ def _blank(text: str | None) -> bool:
     return text is not None and not text.strip()
 
 
+_LEAST: Final = {
+    "max_node_visits": 1,
+    "max_llm_calls": 0,
+    "max_elapsed_time": TimeSpan(1),
+    "max_context_tokens": 1,
+}
+
+
+def impossible_limits(budget: Budget) -> Iterator[str]:
+    """The members of a budget, by their JSON names, that are too small to be a limit."""
+    for name, json_name in members_of(Budget).items():
+        value = getattr(budget, name)
+        if value is not None and name in _LEAST and value < _LEAST[name]:
+            yield json_name
+
+
 def _budget_problems(tree: Tree) -> Iterator[Problem]:
     if tree.budget is None:
         return
-    least = {
-        "max_node_visits": 1,
-        "max_llm_calls": 0,
-        "max_elapsed_time": TimeSpan(1),
-        "max_context_tokens": 1,
-    }
-    for name, json_name in members_of(type(tree.budget)).items():
-        value = getattr(tree.budget, name)
-        if value is not None and name in least and value < least[name]:
-            yield problem_at("budget-invalid", "error", IMPOSSIBLE, "budget", json_name)
+    for name in impossible_limits(tree.budget):
+        yield problem_at("budget-invalid", "error", IMPOSSIBLE, "budget", name)
     yield from _unknown_members(tree.budget, "The budget", "budget")
 
 
@@ -452,25 +486,28 @@ def _predicate_problems(node_id: NodeId, node: ConditionNode, catalog: Catalog) 
     model = catalog.predicates[key].parameter_model
     if model is None:
         return
+    told: Mapping[Path, str] = {}
     try:
-        model.model_validate(given)
+        fitted(model, given)
     except ValidationError as error:
-        faults = {str(fault["loc"][0]): fault for fault in reversed(error.errors(include_url=False))}
-        for name, fault in reversed(faults.items()):
-            if fault["type"] == "missing":
-                message = f"Predicate '{key}' of node '{node_id}' needs the parameter '{name}'."
-                yield problem_at("predicate-parameter-missing", "error", message, *at, name)
-            else:
-                reason = fault["msg"][0].lower() + fault["msg"][1:]
-                message = (
-                    f"Parameter '{name}' of predicate '{key}' of node '{node_id}' does not fit: {reason}."
-                )
-                yield problem_at("predicate-parameter-type", "error", message, *at, name)
+        told = faults(error, given)
+    for path, reason in told.items():
+        if reason == MISSING and len(path) == 1:
+            message = f"Predicate '{key}' of node '{node_id}' needs the parameter '{path[0]}'."
+            yield problem_at("predicate-parameter-missing", "error", message, *at, *path)
+        else:
+            what = (
+                f"Parameter {named(path)} of predicate '{key}'"
+                if path
+                else f"What predicate '{key}' is given"
+            )
+            message = f"{what} of node '{node_id}' {reason}."
+            yield problem_at("predicate-parameter-type", "error", message, *at, *path)
+    names = {name for field, info in model.model_fields.items() for name in (field, info.alias)}
     for name in given:
-        if name in model.model_fields:
-            continue
-        message = f"Predicate '{key}' of node '{node_id}' has no parameter '{name}'."
-        yield problem_at("predicate-parameter-unknown", "warning", message, *at, name)
+        if name not in names and (name,) not in told:
+            message = f"Predicate '{key}' of node '{node_id}' has no parameter '{name}'."
+            yield problem_at("predicate-parameter-unknown", "warning", message, *at, name)
 
 
 def _action_problems(node_id: NodeId, node: ActionNode, catalog: Catalog) -> Iterator[Problem]:
@@ -529,8 +566,8 @@ def _limit_problems(tree: Tree, ways: Ways) -> Iterator[Problem]:
         message = "maxLlmCalls is 0, so the run ends at the first classify node."
         yield problem_at("budget-calls-zero", "warning", message, "budget", "maxLlmCalls")
     if calls > 0 and ways.asks == ways.most:
-        questions = "a question" if ways.most == 1 else f"{ways.most} questions or more"
-        message = f"maxLlmCalls is {calls}, but one way asks {questions}, each of them up to twice."
+        questions = "one question" if ways.most == 1 else f"{ways.most} questions"
+        message = f"maxLlmCalls is {calls}, but one way asks {questions} or more, each up to twice."
         yield problem_at("budget-calls-tight", "info", message, "budget", "maxLlmCalls")
 
 
@@ -571,6 +608,13 @@ def _within(pointer: str, places: set[str]) -> bool:
 # ------------------------------------------------------------------------------------------ fixes
 
 
+_Part = TypeVar("_Part", bound=Member)
+
+
+def _without_text(part: _Part, place: str) -> _Part:
+    return part.replace(**{place: None})
+
+
 def _without_transitions(node: AnyNode, _place: str) -> AnyNode:
     return node.replace(transitions=())
 
@@ -580,30 +624,35 @@ def _without_member(node: AnyNode, place: str) -> AnyNode:
     return type(node).model_validate(members, by_alias=True, by_name=False)
 
 
-def _without_answer(node: AnyNode, place: str) -> AnyNode:
+def _without_answer(node: AnyNode, place: str) -> AnyNode | None:
     answers = [*cast("ClassifyNode", node).branches()][:-1]
+    if len(answers) == 1:
+        return None
     answer = answers.pop(int(place))
     still_needed = {*answers, UNKNOWN}
     kept = (t for t in node.transitions if t.condition != answer or answer in still_needed)
     return node.replace(answers=tuple(answers), transitions=tuple(kept))
 
 
-def _with_trimmed_answer(node: AnyNode, place: str) -> AnyNode:
+def _with_trimmed_answer(node: AnyNode, place: str) -> AnyNode | None:
     answers = [*cast("ClassifyNode", node).branches()]
     answer, trimmed = answers[int(place)], answers[int(place)].strip()
-    if trimmed in answers:
+    if trimmed in answers:  # also the reserved one
         return _without_answer(node, place)
     answers[int(place)] = trimmed
     renamed = (t.replace(condition=trimmed) if t.condition == answer else t for t in node.transitions)
     return node.replace(answers=tuple(answers[:-1]), transitions=tuple(renamed))
 
 
-_FIXES: Final[Mapping[str, Callable[[AnyNode, str], AnyNode]]] = {
+_BLANK_OF_TREE: Final = ("name-blank", "description-blank")
+_FIXES: Final[Mapping[str, Callable[[AnyNode, str], AnyNode | None]]] = {
     "answer-like-unknown": _without_answer,
     "answer-reserved": _without_answer,
     "answer-spaces": _with_trimmed_answer,
     "answers-alike": _without_answer,
     "answers-duplicate": _without_answer,
     "field-forbidden": _without_member,
+    "node-description-blank": _without_text,
+    "node-name-blank": _without_text,
     "terminal-transitions": _without_transitions,
 }

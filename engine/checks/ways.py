@@ -55,7 +55,7 @@ class Ways:
 
     @property
     def asks(self) -> int:
-        """How many questions a way from the start can ask, each circle taken as one at most."""
+        """How many different questions a way from the start can ask; in a circle it can ask all there are."""
         return self._asks.get(self._start, 0)
 
     def shortest(self) -> int:
@@ -161,7 +161,7 @@ class Ways:
             ahead = _NOWHERE.union(*[self._onward[place] for place in component]).difference(component)
         else:
             ahead = self._onward.get(first, _NOWHERE)
-        asks = max(map(self._asks.__getitem__, ahead), default=0) + (not self._asking.isdisjoint(component))
+        asks = max(map(self._asks.__getitem__, ahead), default=0) + len(self._asking.intersection(component))
         asks = min(asks, self.most)
         different = _note(self.stuck, component, holds=END not in component and ahead <= self.stuck)
         for place in component:

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
 from engine.conversation import Conversation
+from engine.deciders.asked import Consulted
 from engine.llm import Message
 from engine.tree import Json, NodeId
+from engine.values import quick_to_make
 
 UnknownReason: TypeAlias = Literal[
     "low-confidence", "chosen", "refused", "error", "invalid-answer", "context-budget", "no-message"
@@ -15,6 +17,7 @@ UnknownReason: TypeAlias = Literal[
 ProbabilitySource: TypeAlias = Literal["model", "logprobs", "verbalized", "samples", "onehot"]
 
 
+@quick_to_make
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """One completion, as the run is told of it.
@@ -49,6 +52,11 @@ class Desk(Protocol):
         """How much of the conversation one request may carry, in estimated tokens."""
         ...
 
+    @property
+    def paused(self) -> float:
+        """Seconds so far that were not charged to the run: nobody asked for more, or they were off the clock."""
+        ...
+
     async def before_attempt(self, number: int) -> None:
         """Ask leave for attempt ``number`` (1-based). Ends the run when the calls are used up."""
         ...
@@ -66,6 +74,7 @@ class Desk(Protocol):
         ...
 
 
+@quick_to_make
 @dataclass(frozen=True, slots=True)
 class Question:
     """A task, the allowed answers, and what a decider may know.
@@ -93,12 +102,14 @@ class Question:
     tree_hash: str | None = None
 
 
+@quick_to_make
 @dataclass(frozen=True, slots=True)
 class Decision:
     """One bounded decision: a declared answer, or None with the reason and a sentence why.
 
-    ``probabilities`` are in the order of the question's answers. ``confidence`` is the word the model
-    itself gave. ``llm_calls`` is what was charged; ``attempts`` how often the question was put.
+    ``probabilities`` are in the order of the question's answers, with that of ``unknown`` last where it could
+    be chosen. ``confidence`` is the word the model itself gave. ``llm_calls`` is what was charged;
+    ``attempts`` how often the question was put. ``consulted`` is there where a decision model was asked.
     """
 
     answer: str | None
@@ -120,6 +131,7 @@ class Decision:
     response_id: str | None = None
     failover: tuple[str, ...] = ()
     cached: bool = False
+    consulted: Consulted | None = None
 
 
 class Decider(Protocol):

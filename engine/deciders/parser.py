@@ -2,12 +2,14 @@
 
 import json
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from engine.errors import DocumentRefused
 from engine.jsontext import parse as parse_json
+from engine.values import quick_to_make
 
 RejectCode: TypeAlias = Literal[
     "empty",
@@ -25,6 +27,7 @@ RejectCode: TypeAlias = Literal[
 """Why a reply could not be used."""
 
 
+@quick_to_make
 @dataclass(frozen=True, slots=True)
 class Parsed:
     """What a reply says. ``answer`` is the declared answer; the other two are None unless given as text."""
@@ -48,7 +51,7 @@ def parse(raw: str | None, answers: Iterable[str]) -> Parsed | Rejected:
         return Rejected("empty")
     try:
         # The mark in front is what a document may begin with; one of the reply's own is text before JSON.
-        value = parse_json(f"\ufeff{text}".encode(errors="surrogatepass"))
+        value = parse_json(BOM_UTF8 + text.encode(errors="surrogatepass"))
     except DocumentRefused as refused:
         return Rejected(_REFUSALS.get(refused.code) or _around(text))
     if not isinstance(value, dict):
@@ -97,7 +100,8 @@ def _around(text: str) -> RejectCode:
 
 
 def _key(answer: str) -> str:
-    return "".join(map(_upper, answer.strip()))
+    answer = answer.strip()
+    return answer.upper() if answer.isascii() else "".join(map(_upper, answer))
 
 
 def _upper(character: str) -> str:

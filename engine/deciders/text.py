@@ -2,11 +2,10 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Final
 
 from engine.conversation import NO_USER_MESSAGE, RETRY, Prepared, context_exceeded
-from engine.deciders import Attempt, Decision, Question
+from engine.deciders import Attempt, Decision, Question, UnknownReason
 from engine.deciders.parser import Parsed, parse
 from engine.errors import LlmError, TreewrightError
 from engine.llm import Completion, LlmClient, Message, Request
@@ -39,59 +38,49 @@ class TextDecider:
         self._chain = ModelChain.of(model, self._fallbacks)
 
     def for_run(self) -> "TextDecider":
-        """The same with a chain of its own: what failed in one run may be tried in another."""
+        """Itself, or with a chain of its own: what failed in one run may be tried in another."""
+        if self._chain is None:
+            return self
         return TextDecider(self._client, self._model, self._fallbacks, pipeline=self._pipeline)
 
     async def decide(self, question: Question) -> Decision:
         """Put the question, at most twice. ``LlmError`` when no model could be asked."""
-        desk = question.desk
-        failed_before = self._failed
+        desk, conversation = question.desk, question.desk.conversation
         replies: list[Completion] = []
-        read: Parsed | str = ""
+        failed_before = len(self._failed)
         for number in range(1, ATTEMPTS + 1):
             await desk.before_attempt(number)
             messages = question.prompt()
-            desk.conversation.add(*messages)
-            prepared = desk.conversation.prepare(desk.max_context_tokens)
-            decided = self._decision(replies, self._failed[len(failed_before) :])
-            if not any(message.role == "user" for message in messages):
-                return replace(decided, reason="no-message", error=NO_USER_MESSAGE)
-            if _leaves_out(prepared, messages):
-                return replace(
-                    decided, reason="context-budget", error=context_exceeded(desk.max_context_tokens)
-                )
+            conversation.add(*messages)
+            prepared = conversation.prepare(desk.max_context_tokens)
+            if reason := _unsaid(messages, prepared):
+                why = NO_USER_MESSAGE if reason == "no-message" else context_exceeded(desk.max_context_tokens)
+                return self._decision(replies, failed_before, reason=reason, error=why)
             replies.append(reply := await self._complete(question, prepared))
             read = _read(reply, question.answers)
+            code = None if isinstance(read, Parsed) else read
             await desk.after_attempt(
                 Attempt(
                     number=number,
                     messages=prepared.messages,
                     content=reply.content,
                     finish_reason=reply.finish_reason,
-                    input_tokens=reply.input_tokens,
-                    output_tokens=reply.output_tokens,
-                    model=reply.model,
+                    input_tokens=_reported(reply.input_tokens),
+                    output_tokens=_reported(reply.output_tokens),
+                    model=reply.model or self._in_use,
                     prepared_tokens=prepared.tokens,
                     dropped_messages=prepared.dropped,
-                    rejected=None if isinstance(read, Parsed) else read,
+                    rejected=code,
                 )
             )
             if reply.content:
-                desk.conversation.add(Message("assistant", reply.content))
+                conversation.add(Message("assistant", reply.content))
             if isinstance(read, Parsed):
-                break
+                return self._decision(replies, failed_before, read)
             if number < ATTEMPTS:
-                desk.conversation.add(Message("user", RETRY))
-        decided = self._decision(replies, self._failed[len(failed_before) :])
-        if isinstance(read, Parsed):
-            return replace(
-                decided, answer=read.answer, observation=read.observation, confidence=read.confidence
-            )
-        return replace(
-            decided,
-            reason="refused" if read in ("refused", "filtered") else "invalid-answer",
-            error=_unreadable(replies[-1], read),
-        )
+                conversation.add(Message("user", RETRY))
+        reason = "refused" if code in ("refused", "filtered") else "invalid-answer"
+        return self._decision(replies, failed_before, reason=reason, error=_unreadable(reply, code or ""))
 
     @property
     def provider(self) -> str:
@@ -107,6 +96,10 @@ class TextDecider:
     def model(self) -> str:
         """The model of the client itself."""
         return self._client.model
+
+    @property
+    def _in_use(self) -> str:
+        return self._chain.model if self._chain else self._client.model
 
     @property
     def _failed(self) -> tuple[str, ...]:
@@ -140,37 +133,45 @@ class TextDecider:
             desk.model_in_use(chain.model if chain else None)
         if not isinstance(reply, Completion):
             raise LlmError("The client returned no completion.", kind="protocol", transient=False)
-        return replace(
-            reply,
-            model=reply.model or (chain.model if chain else self._client.model),
-            input_tokens=_reported(reply.input_tokens),
-            output_tokens=_reported(reply.output_tokens),
-        )
+        return reply
 
-    def _decision(self, replies: Sequence[Completion], failed: tuple[str, ...]) -> Decision:
-        """What can be said whatever the answer is."""
+    def _decision(
+        self,
+        replies: Sequence[Completion],
+        failed_before: int,
+        read: Parsed | None = None,
+        *,
+        reason: UnknownReason | None = None,
+        error: str | None = None,
+    ) -> Decision:
         last = replies[-1] if replies else None
         return Decision(
-            answer=None,
+            answer=read.answer if read else None,
+            observation=read.observation if read else None,
+            confidence=read.confidence if read else None,
+            reason=reason,
+            error=error,
             attempts=len(replies),
             llm_calls=len(replies),
-            input_tokens=_total(reply.input_tokens for reply in replies),
-            output_tokens=_total(reply.output_tokens for reply in replies),
+            input_tokens=_total([reply.input_tokens for reply in replies]),
+            output_tokens=_total([reply.output_tokens for reply in replies]),
             provider=self._client.provider,
             endpoint=self._client.endpoint,
             default_model=self._client.model,
             requested_model=self._model if self._chain else None,
-            served_model=last.model if last else None,
+            served_model=last.model or self._in_use if last else None,
             response_id=last.response_id if last else None,
-            failover=failed,
+            failover=self._failed[failed_before:],
         )
 
 
-def _leaves_out(prepared: Prepared, messages: Sequence[Message]) -> bool:
-    """Whether a user message of the question does not make it into the request."""
+def _unsaid(messages: Sequence[Message], prepared: Prepared) -> UnknownReason | None:
+    """Why a question is not put: it has no user message, or one that does not make it into the request."""
     # By identity: the second attempt usually says the same words as the first, which may be there still.
-    sent = {id(message) for message in prepared.messages}
-    return any(message.role == "user" and id(message) not in sent for message in messages)
+    asked = {id(message) for message in messages if message.role == "user"}
+    if not asked:
+        return "no-message"
+    return None if asked.issubset(map(id, prepared.messages)) else "context-budget"
 
 
 def _read(reply: Completion, answers: Sequence[str]) -> Parsed | str:
@@ -206,5 +207,5 @@ def _reported(count: int | None) -> int | None:
 
 
 def _total(counts: Iterable[int | None]) -> int | None:
-    reported = [count for count in counts if count is not None]
+    reported = [count for count in counts if count is not None and count >= 0]
     return sum(reported) if reported else None

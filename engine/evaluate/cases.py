@@ -7,18 +7,29 @@ so it is reported with file line, node and the allowed answers, and is left out.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from errno import EFBIG
 from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, StrictInt, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StrictBool,
+    StrictInt,
+    ValidationError,
+)
 from pydantic import StrictStr as Str
 
 from engine import jsontext
-from engine.budget import DEFAULT_LIMITS
 from engine.catalog import ActionStatus
-from engine.errors import DocumentRefused, Problem
+from engine.checks import impossible_limits
+from engine.errors import DocumentRefused, Problem, cause_of
 from engine.events import Outcome
+from engine.problems import faults, in_text, named
 from engine.tree import UNKNOWN, ActionNode, AnyNode, Budget, ClassifyNode, ConditionNode, NodeId, Tree
 from engine.treefile import tree_hash
 
@@ -70,10 +81,16 @@ class Expectation(_Part):
     answers: dict[NodeId, Str] | None = None
 
 
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError("it is blank")
+    return text
+
+
 class Case(_Part):
     """One case. A pin is one result for every visit, or a list with one result a visit."""
 
-    id: Annotated[Str, Field(pattern=r"\S")]
+    id: Annotated[Str, AfterValidator(_not_blank)]
     tree: CaseTree | None = None
     params: dict[str, Str] = Field(default={}, repr=False)
     state: dict[str, JsonValue] = Field(default={}, repr=False)
@@ -101,9 +118,9 @@ def find_cases(tree_file: Path) -> Path:
 class CaseLine:
     """A line of a cases file: its case, or None and what is wrong with it.
 
-    ``id`` and ``expected`` are told also of a case that is wrong, where they can be read. Problems carry line
-    and column; their pointers are into the case. One whose code begins with ``json-`` says that the line is
-    no JSON.
+    ``id`` and ``expected`` are told also of a case that is wrong, where they can be read, and so is the case
+    itself as ``written`` where it merely does not fit its tree. Problems carry line and column; their
+    pointers are into the case. One whose code begins with ``json-`` says that the line is no JSON.
     """
 
     number: int
@@ -111,17 +128,24 @@ class CaseLine:
     case: Case | None = None
     expected: Expectation = field(default=Expectation(), repr=False)
     problems: tuple[Problem, ...] = ()
+    written: Case | None = None
 
 
 def read_lines(file: Path, tree: Tree) -> tuple[CaseLine, ...]:
-    """The lines of a cases file, without the blank ones; ``OSError`` when it cannot be read.
+    """The lines of a cases file; ``OSError`` when it cannot be read or is too large. See :func:`lines_of`."""
+    try:
+        return lines_of(jsontext.document_bytes(file), tree)
+    except DocumentRefused as refused:
+        raise OSError(EFBIG, refused.message.removesuffix(".")) from refused
+
+
+def lines_of(data: bytes, tree: Tree) -> tuple[CaseLine, ...]:
+    """The lines of the bytes of a cases file, without the blank ones.
 
     Where several lines have one id, none of them holds a case: nobody could say which is meant.
     """
     lines = [
-        _Line.of(number, data)
-        for number, data in enumerate(file.read_bytes().split(b"\n"), 1)
-        if data.strip(b" \t\r")
+        _Line.of(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip(b" \t\r")
     ]
     places: dict[str, list[int]] = {}
     for line in lines:
@@ -139,7 +163,7 @@ def read_cases(file: Path, tree: Tree) -> tuple[tuple[Case, ...], tuple[Problem,
     try:
         lines = read_lines(file, tree)
     except OSError as error:
-        message = f"The cases cannot be read: {error.strerror or type(error).__name__}."
+        message = f"The cases cannot be read: {cause_of(error)}."
         return (), (Problem("file-unreadable", "error", message),)
     cases = tuple(line.case for line in lines if line.case is not None)
     return cases, tuple(problem for line in lines for problem in line.problems)
@@ -174,21 +198,21 @@ class _Line:
 
     def read(self, tree: Tree, hash_of_tree: Callable[[], str], numbers: Sequence[int]) -> CaseLine:
         if (refused := self.refused) is not None:
-            problem = Problem(refused.code, "error", refused.message, line=self.number, column=refused.column)
-            return CaseLine(self.number, problems=(problem,))
+            return CaseLine(self.number, problems=(replace(refused.problem, line=self.number),))
         case = None
         try:
             case = Case.model_validate(self.value, by_alias=True, by_name=False)
         except ValidationError as error:
-            found = list(_faults(error))
+            found = list(_unfit(error, self.value))
         else:
-            found = list(_misfits(case, tree, hash_of_tree))
+            found = list(misfits(case, tree, hash_of_tree))
         if len(numbers) > 1:
             message = f"Lines {_and(numbers)} have the same id '{self.id}'; each case needs its own."
             found.append(_problem("case-id-duplicate", message, "id"))
-        places = jsontext.places(jsontext.text_of(self.data), (problem.pointer for problem in found))
-        problems = tuple(replace(p, line=self.number, column=places[p.pointer][1]) for p in found)
-        return CaseLine(self.number, self.id, None if problems else case, self.expected, problems)
+        placed = in_text(found, jsontext.text_of(self.data))
+        problems = tuple(replace(problem, line=self.number) for problem in placed)
+        written = None if len(numbers) > 1 else case
+        return CaseLine(self.number, self.id, None if problems else case, self.expected, problems, written)
 
 
 def _and(numbers: Sequence[int]) -> str:
@@ -221,45 +245,34 @@ def _problem(code: str, message: str, *path: str | int, node: NodeId | None = No
     return Problem(code, "error", message, node=node, field=member, pointer=jsontext.pointer(*path))
 
 
-def _faults(error: ValidationError) -> Iterator[Problem]:
-    seen: set[tuple[str | int, ...]] = set()
-    for fault in error.errors(include_url=False, include_input=False):
-        path = fault["loc"]
-        pinned = bool(path) and path[0] in _PINS and len(path) > 1
-        # What follows the node says which of several forms was tried.
-        path = path[:2] if pinned else path
-        if path in seen:
-            continue
-        seen.add(path)
-        name = ".".join(map(str, path))
-        if not path:
-            message = "A case is an object."
-        elif fault["type"] == "missing" and not pinned:
-            message = f"The case lacks '{name}'."
-        elif fault["type"] == "extra_forbidden" and not pinned:
-            message = f"A case has no member '{name}'."
-        else:
-            message = f"'{name}' does not fit: '{path[0]}' holds {_HOLDS[str(path[0])]}."
-        yield _problem("case-invalid", message, *path, node=str(path[1]) if pinned else None)
+def _unfit(error: ValidationError, value: JsonValue) -> Iterator[Problem]:
+    for path, reason in faults(error, value).items():
+        message = f"{named(path) if path else 'A case'} {reason}"
+        if path and reason.startswith("must"):
+            message += f"; '{path[0]}' holds {_HOLDS[str(path[0])]}"
+        pinned = len(path) > 1 and path[0] in _PINS
+        yield _problem("case-invalid", f"{message}.", *path, node=str(path[1]) if pinned else None)
 
 
 # -- a case that does not fit its tree -----------------------------------------------------------------
 
 
-def _misfits(case: Case, tree: Tree, hash_of_tree: Callable[[], str]) -> Iterator[Problem]:
+def misfits(case: Case, tree: Tree, hash_of_tree: Callable[[], str]) -> Iterator[Problem]:
+    """What keeps a case from being run on a tree; line and column are not known here."""
     yield from _other_tree(case, tree, hash_of_tree)
-    for name in case.budget.unknown_members if case.budget else ():
-        yield _problem("case-invalid", f"A budget has no member '{name}'.", "budget", name)
-    if not DEFAULT_LIMITS.within(case.budget).are_possible:
-        message = f"The budget of case '{case.id}' must be positive; only maxLlmCalls may be 0."
-        yield _problem("case-invalid", message, "budget")
+    if case.budget is not None:
+        for name in case.budget.unknown_members:
+            yield _problem("case-invalid", f"'budget.{name}' is not known.", "budget", name)
+        for name in impossible_limits(case.budget):
+            message = f"The budget of case '{case.id}' must be positive; only maxLlmCalls may be 0."
+            yield _problem("case-invalid", message, "budget", name)
     questions: Mapping[NodeId, Iterable[str]] = case.answers
     yield from _named(case, tree, ClassifyNode, questions, "answers")
     yield from _named(case, tree, ClassifyNode, case.replies, "replies")
     yield from _named(case, tree, ConditionNode, case.conditions, "conditions")
     yield from _named(case, tree, ActionNode, case.actions, "actions")
     for node_id, pin in case.answers.items():
-        yield from _allowed(case, tree, node_id, (pin,) if isinstance(pin, str) else pin, "answers")
+        yield from _allowed(case, tree, node_id, pin, "answers")
     for node_id in case.answers.keys() & case.replies.keys():
         message = (
             f"Case '{case.id}' has both an answer and replies for node '{node_id}'; one of them must go."
@@ -271,7 +284,7 @@ def _misfits(case: Case, tree: Tree, hash_of_tree: Callable[[], str]) -> Iterato
     expected = case.expect.answers or {}
     yield from _named(case, tree, ClassifyNode, expected, "expect", "answers")
     for node_id, answer in expected.items():
-        yield from _allowed(case, tree, node_id, (answer,), "expect", "answers")
+        yield from _allowed(case, tree, node_id, answer, "expect", "answers")
 
 
 def _other_tree(case: Case, tree: Tree, hash_of_tree: Callable[[], str]) -> Iterator[Problem]:
@@ -308,16 +321,17 @@ def _unknown_node(case: Case, node_id: NodeId, *path: str | int) -> Problem:
 
 
 def _allowed(
-    case: Case, tree: Tree, node_id: NodeId, answers: Iterable[str], *path: str
+    case: Case, tree: Tree, node_id: NodeId, answers: _ByVisit[str], *path: str
 ) -> Iterator[Problem]:
     node = tree.nodes.get(node_id)
     if not isinstance(node, ClassifyNode):
         return
     allowed = (*(node.answers or ()), UNKNOWN)
-    for answer in answers:
+    given = {(): answers} if isinstance(answers, str) else {(n,): answer for n, answer in enumerate(answers)}
+    for place, answer in given.items():
         if answer not in allowed:
             message = (
                 f"Case '{case.id}' gives node '{node_id}' the answer '{answer}'; "
                 f"allowed are: {', '.join(allowed)}."
             )
-            yield _problem("case-answer-unknown", message, *path, node_id, node=node_id)
+            yield _problem("case-answer-unknown", message, *path, node_id, *place, node=node_id)

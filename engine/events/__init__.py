@@ -10,6 +10,7 @@ from engine.catalog import ActionStatus
 from engine.data import DataItem, DataSummary
 from engine.deciders import Attempt, UnknownReason
 from engine.tree import Json, NodeId, Tree
+from engine.values import quick_to_make
 
 Outcome: TypeAlias = Literal[
     "Terminal", "Unknown", "BudgetExhausted", "Cancelled", "ValidationFailed", "ActionFailed"
@@ -20,6 +21,7 @@ FailureKind: TypeAlias = Literal["validation", "llm", "predicate", "internal"]
 """What kind of trouble ended a run as ``ValidationFailed``."""
 
 
+@quick_to_make
 @dataclass(frozen=True, slots=True)
 class Classification:
     """One decided question of a run. ``answer`` is the declared answer or ``unknown``."""
@@ -37,6 +39,7 @@ class Classification:
     at: datetime
 
 
+@quick_to_make
 @dataclass(frozen=True, slots=True)
 class Visit:
     """One visit of a node. ``branch`` and ``next`` are None where no branch was taken.
@@ -55,6 +58,7 @@ class Visit:
     decision_id: str | None = None
 
 
+@quick_to_make
 @dataclass(frozen=True, slots=True)
 class RunResult:
     """How a run ended and what came of it. Durations are in seconds."""
@@ -150,7 +154,7 @@ def plain(value: object, holders: tuple[object, ...] = ()) -> Json:
             return str(value).encode(errors="replace").decode()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Event:
     """Something that happened in a run, at this time (UTC).
 
@@ -159,11 +163,12 @@ class Event:
 
     execution_id: str
     at: datetime
-    trace_id: str | None = None
-    correlation_id: str | None = None
+    trace_id: str | None = field(default=None, kw_only=True)
+    correlation_id: str | None = field(default=None, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@quick_to_make
+@dataclass(frozen=True, slots=True)
 class RunStarted(Event):
     """First event of every run, also of one whose tree turns out not to be valid."""
 
@@ -175,7 +180,8 @@ class RunStarted(Event):
     data: tuple[DataItem, ...] = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@quick_to_make
+@dataclass(frozen=True, slots=True)
 class NodeStarted(Event):
     """A node is about to be worked on; its visit has been counted."""
 
@@ -184,7 +190,8 @@ class NodeStarted(Event):
     visit: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@quick_to_make
+@dataclass(frozen=True, slots=True)
 class ActionCompleted(Event):
     """An action came back.
 
@@ -209,7 +216,8 @@ class ActionCompleted(Event):
         return DataSummary.of(self.produced)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@quick_to_make
+@dataclass(frozen=True, slots=True)
 class AttemptCompleted(Event):
     """A question was put once; see :class:`engine.deciders.Attempt`."""
 
@@ -220,14 +228,15 @@ class AttemptCompleted(Event):
     decision_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@quick_to_make
+@dataclass(frozen=True, slots=True)
 class ClassificationCompleted(Event):
     """A question was decided, perhaps as ``unknown``."""
 
     classification: Classification
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class BudgetPassed(Event):
     """A limit was passed and the run goes on, because the tree only warns or throttles."""
 
@@ -235,7 +244,8 @@ class BudgetPassed(Event):
     limit: LimitName
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@quick_to_make
+@dataclass(frozen=True, slots=True)
 class NodeVisited(Event):
     """A visit is over."""
 
@@ -243,7 +253,8 @@ class NodeVisited(Event):
     usage: Usage
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@quick_to_make
+@dataclass(frozen=True, slots=True)
 class RunEnded(Event):
     """Last event of every run."""
 

@@ -4,9 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
+from engine.values import quick_to_make
+
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
 
+@quick_to_make
 @dataclass(frozen=True, slots=True, eq=False)
 class Message:
     """One message of a conversation. Two messages are the same only when they are one object."""
@@ -15,6 +18,7 @@ class Message:
     content: str = field(repr=False)
 
 
+@quick_to_make
 @dataclass(frozen=True, slots=True)
 class Completion:
     """What a model returned. Token counts are None when the provider reported none."""
@@ -28,6 +32,7 @@ class Completion:
     response_id: str | None = None
 
 
+@quick_to_make
 @dataclass(frozen=True, slots=True)
 class Request:
     """What a model is asked. Without a model the client's own is meant."""

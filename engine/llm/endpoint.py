@@ -195,7 +195,7 @@ class Endpoint(ABC):
             raise self._unreadable("sent an event that is no JSON object")
         return folding.take(event)
 
-    def _refused(self, status: int | None, error: object, retry_after: int | None = None) -> LlmError:
+    def _refused(self, status: int | None, error: object, retry_after: float | None = None) -> LlmError:
         code = _code(error)
         what = f"HTTP {status}: {_HINTS.get(status) or _HINTS.get(status // 100)}" if status else "an error"
         configured = self._failures.get((code or "").lower()) or self._failures.get(str(status))

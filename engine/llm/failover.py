@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, replace
 from typing import Final, Protocol, Self, runtime_checkable
 
@@ -91,9 +91,9 @@ class Failover:
     def __init__(self, client: LlmClient, on_call: Callable[[Call], None] | None = None) -> None:
         self._client, self._on_call = client, on_call
 
-    async def complete(self, request: Request) -> Completion:
+    def complete(self, request: Request) -> Coroutine[object, object, Completion]:
         """Ask the one model there is, once."""
-        return await self._asked(request, request.model or self._client.model, 1)
+        return self._asked(request, request.model or self._client.model, 1)
 
     async def complete_along(self, request: Request, chain: ModelChain) -> Completion:
         """Ask along the chain. When no model is left, the last failure is the one raised."""
@@ -106,7 +106,15 @@ class Failover:
                     raise
                 log.info("Model '%s' failed; going on with '%s'.", chain.failed[-1], chain.model)
 
-    async def _asked(self, request: Request, model: str, number: int) -> Completion:
+    def _asked(self, request: Request, model: str, number: int) -> Coroutine[object, object, Completion]:
+        # No coroutine of our own that nobody needs: each is kept for as long as a model is waited for.
+        if self._on_call is None:
+            return self._client.complete(request)
+        return self._watched(self._on_call, request, model, number)
+
+    async def _watched(
+        self, on_call: Callable[[Call], None], request: Request, model: str, number: int
+    ) -> Completion:
         began = time.monotonic()
         completion: Completion | None = None
         failure: BaseException | None = None
@@ -119,11 +127,8 @@ class Failover:
             return completion
         finally:
             transient = failure is not None and is_transient(failure, cancelled=caller_is_cancelled())
-            self._tell(Call(model, number, time.monotonic() - began, completion, failure, transient))
-
-    def _tell(self, call: Call) -> None:
-        try:
-            if self._on_call is not None:
-                self._on_call(call)
-        except Exception as error:  # noqa: BLE001 - an observer must not break the run
-            log.warning("An observer of model calls failed with %s.", type(error).__name__)
+            call = Call(model, number, time.monotonic() - began, completion, failure, transient)
+            try:
+                on_call(call)
+            except Exception as error:  # noqa: BLE001 - an observer must not break the run
+                log.warning("An observer of model calls failed with %s.", type(error).__name__)

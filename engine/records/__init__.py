@@ -7,6 +7,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from engine.deciders.asked import Answer as Answer
+    from engine.deciders.asked import AskedQuestion as AskedQuestion
+    from engine.deciders.asked import ChoiceAnswer as ChoiceAnswer
+    from engine.deciders.asked import ErrorKind as ErrorKind
+    from engine.deciders.asked import NoulAnswer as NoulAnswer
+    from engine.deciders.asked import ScoreAnswer as ScoreAnswer
+    from engine.deciders.asked import TokenUsage as TokenUsage
     from engine.records.browser import RecordBrowser as RecordBrowser
     from engine.records.codec import RecordProblem as RecordProblem
     from engine.records.codec import item_of as item_of
@@ -14,36 +21,40 @@ if TYPE_CHECKING:
     from engine.records.ids import uuid7 as uuid7
     from engine.records.ledger import RecordedDecision as RecordedDecision
     from engine.records.lock import StoreInUse as StoreInUse
+    from engine.records.moving import Copied as Copied
+    from engine.records.moving import RecordFile as RecordFile
+    from engine.records.moving import Store as Store
+    from engine.records.moving import browsed as browsed
+    from engine.records.moving import copy_records as copy_records
+    from engine.records.moving import open_store as open_store
     from engine.records.reader import BadLine as BadLine
     from engine.records.reader import Reading as Reading
     from engine.records.reader import load_records as load_records
     from engine.records.reader import read_records as read_records
-    from engine.records.record import Answer as Answer
-    from engine.records.record import AskedQuestion as AskedQuestion
-    from engine.records.record import ChoiceAnswer as ChoiceAnswer
+    from engine.records.record import RETRACTED as RETRACTED
     from engine.records.record import Confirmed as Confirmed
     from engine.records.record import Erasure as Erasure
-    from engine.records.record import ErrorKind as ErrorKind
     from engine.records.record import Item as Item
-    from engine.records.record import NoulAnswer as NoulAnswer
     from engine.records.record import Outcome as Outcome
     from engine.records.record import Record as Record
-    from engine.records.record import ScoreAnswer as ScoreAnswer
     from engine.records.record import Signal as Signal
-    from engine.records.record import TokenUsage as TokenUsage
     from engine.records.record import TreePlace as TreePlace
     from engine.records.recorder import BatchSink as BatchSink
+    from engine.records.recorder import Counters as Counters
     from engine.records.recorder import DecisionRecorder as DecisionRecorder
+    from engine.records.redaction import DROP as DROP
+    from engine.records.redaction import Redact as Redact
+    from engine.records.redaction import digested as digested
+    from engine.records.redaction import masked as masked
+    from engine.records.scope import RecordingScope as RecordingScope
+    from engine.records.scope import recording as recording
     from engine.records.sinks import JsonlSink as JsonlSink
     from engine.records.sinks import MemorySink as MemorySink
     from engine.records.sinks import Sink as Sink
     from engine.records.sqlite import SqliteSink as SqliteSink
-    from engine.records.stage import DROP as DROP
-    from engine.records.stage import Counters as Counters
-    from engine.records.stage import RecordedDecider as RecordedDecider
-    from engine.records.stage import Redact as Redact
     from engine.records.stage import Source as Source
     from engine.records.stage import recorded as recorded
+    from engine.records.stage import recorded_client as recorded_client
     from engine.records.table import Needle as Needle
     from engine.records.table import RecordFilter as RecordFilter
     from engine.records.table import RecordRow as RecordRow
@@ -51,18 +62,21 @@ if TYPE_CHECKING:
     from engine.records.table import StoreRefused as StoreRefused
 
 _HOMES: Final = {
+    ".deciders.asked": "Answer AskedQuestion ChoiceAnswer ErrorKind NoulAnswer ScoreAnswer TokenUsage",
     "browser": "RecordBrowser",
     "codec": "RecordProblem item_of line_of",
     "ids": "uuid7",
     "ledger": "RecordedDecision",
     "lock": "StoreInUse",
+    "moving": "Copied RecordFile Store browsed copy_records open_store",
     "reader": "BadLine Reading load_records read_records",
-    "record": "Answer AskedQuestion ChoiceAnswer Confirmed Erasure ErrorKind Item NoulAnswer Outcome Record "
-    "ScoreAnswer Signal TokenUsage TreePlace",
-    "recorder": "BatchSink DecisionRecorder",
+    "record": "RETRACTED Confirmed Erasure Item Outcome Record Signal TreePlace",
+    "recorder": "BatchSink Counters DecisionRecorder",
+    "redaction": "DROP Redact digested masked",
+    "scope": "RecordingScope recording",
     "sinks": "JsonlSink MemorySink Sink",
     "sqlite": "SqliteSink",
-    "stage": "Counters DROP RecordedDecider Redact Source recorded",
+    "stage": "Source recorded recorded_client",
     "table": "Needle RecordFilter RecordRow RecordTable StoreRefused",
 }
 _HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names.split()}
@@ -74,4 +88,4 @@ def __getattr__(name: str) -> object:
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module 'engine.records' has no attribute {name!r}")
-    return getattr(import_module(f"engine.records.{home}"), name)
+    return getattr(import_module(f".{home}", __name__), name)

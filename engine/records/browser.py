@@ -8,17 +8,18 @@ import asyncio
 import hashlib
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final, Self, TypeVar
 
-from engine.jsontext import MAX_BYTES
 from engine.records.codec import RecordProblem, item_of
 from engine.records.ledger import RecordedDecision
-from engine.records.reader import BadLine
+from engine.records.reader import BadLine, Line, bad_line, lines
 from engine.records.record import Erasure, Record
 from engine.records.table import (
+    Held,
     Needle,
     Order,
     RecordFilter,
@@ -41,11 +42,13 @@ class RecordBrowser:
     """An open store. Every method but the constructor and :meth:`close` leaves the event loop free.
 
     Rows are numbers of this store; they stay the same until :meth:`refresh` says that something changed.
-    Opening raises :class:`StoreRefused` and ``OSError``.
+    A last line without an end may still be being written and is waited for, unless the file is taken to be
+    ``whole``; then it is read too, and the cache must be one of its own. Opening raises
+    :class:`StoreRefused` and ``OSError``.
     """
 
-    def __init__(self, path: Path, cache: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, cache: Path, *, whole: bool = False) -> None:
+        self.path, self._whole = path, whole
         if path.suffix == SQLITE:
             self._table, self._file = RecordTable(path, read_only=True), None
         else:
@@ -125,6 +128,17 @@ class RecordBrowser:
         """One decision with its outcomes; None when it is not there any more."""
         return await self._do(lambda: decision_of(self._lines_of(row)))
 
+    async def known(self, decision_ids: Iterable[str]) -> set[str]:
+        """Those of the ids whose decisions are here."""
+        wanted = list(decision_ids)
+        return await self._do(lambda: {i for i in wanted if self._table.row_of(i) is not None})
+
+    async def lines(self) -> AsyncIterator[list[bytes]]:
+        """Every line that counts, some at a time: each record, in order of arrival, before its outcomes."""
+        every = self._table.every()
+        while some := await self._do(lambda: [self._line(held) for held in islice(every, _LINES)]):
+            yield some
+
     async def ids_with(self, erasure: Erasure) -> tuple[str, ...]:
         """The decisions an erasure would remove."""
         return await self._do(lambda: self._table.ids_with(erasure))
@@ -143,8 +157,10 @@ class RecordBrowser:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def _lines_of(self, row: int) -> Iterator[bytes]:
-        for held in self._table.held(row):
-            yield held if isinstance(held, bytes) else self._read(*held)
+        return map(self._line, self._table.held(row))
+
+    def _line(self, held: Held) -> bytes:
+        return held if isinstance(held, bytes) else self._read(*held)
 
     def _read(self, place: int, size: int) -> bytes:
         return b"" if self._file is None else os.pread(self._file.fileno(), size, place)
@@ -173,10 +189,12 @@ class RecordBrowser:
                 facts, done = {}, 0
             number, erased = facts.get("lines", 0), False
             self._file.seek(done)
-            for line, size in _complete_lines(self._file):
+            for line in lines(self._file):
+                if not line.ends and not self._whole:
+                    break
                 number += 1
                 erased = self._take(line, number, done) or erased
-                done += size
+                done += line.size
                 if number % _LINES == 0:
                     break
             self._table.note(file=there.st_ino, done=done, lines=number, print=_print_of(self._file, done))
@@ -185,16 +203,16 @@ class RecordBrowser:
         more = number > facts.get("lines", 0) or not fits
         return more, 1.0 if done >= there.st_size or not more else done / there.st_size
 
-    def _take(self, line: bytes, number: int, place: int) -> bool:
+    def _take(self, line: Line, number: int, place: int) -> bool:
         """Index one line; whether it was an erasure."""
-        if not line.strip():
+        if not line.data.strip():
             return False
         try:
-            item = item_of(line)
+            item = item_of(line.data)
         except RecordProblem as problem:
-            self._table.report(BadLine(number, problem.code, problem.message))
+            self._table.report(bad_line(line, number, problem))
             return False
-        held = (place, len(line))
+        held = (place, len(line.data))
         match item:
             case Record():
                 self._table.put(item, held)
@@ -230,17 +248,3 @@ def _print_of(file: BinaryIO, done: int) -> int:
     digest.update(os.pread(handle, min(_PRINT, done), 0))
     digest.update(os.pread(handle, min(_PRINT, done), max(0, done - _PRINT)))
     return int.from_bytes(digest.digest())
-
-
-def _complete_lines(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
-    """The lines that end in a line feed, with their sizes; the last one may still be being written.
-
-    Of a line that is too long no more is given than shows it.
-    """
-    while line := file.readline(MAX_BYTES + 1):
-        size, end = len(line), line[-1:]
-        while end != b"\n" and (rest := file.readline(MAX_BYTES + 1)):
-            size, end = size + len(rest), rest[-1:]
-        if end != b"\n":
-            return
-        yield line, size

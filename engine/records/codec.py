@@ -11,25 +11,19 @@ from datetime import datetime
 from typing import Final, TypeVar, cast, get_args
 
 from engine.deciders import ProbabilitySource, UnknownReason
-from engine.errors import DocumentRefused, TreewrightError
-from engine.jsontext import Json, parse
-from engine.records.record import (
+from engine.deciders.asked import (
     ERROR_KINDS,
     QUESTION_KINDS,
     Answer,
     AskedQuestion,
     ChoiceAnswer,
-    Confirmed,
-    Erasure,
-    Item,
     NoulAnswer,
-    Outcome,
-    Record,
     ScoreAnswer,
-    Signal,
     TokenUsage,
-    TreePlace,
 )
+from engine.errors import DocumentRefused, TreewrightError
+from engine.jsontext import Json, parse
+from engine.records.record import Confirmed, Erasure, Item, Outcome, Record, Signal, TreePlace
 
 
 class RecordProblem(TreewrightError):
@@ -100,10 +94,7 @@ def _members(item: Item) -> dict[str, Json]:
                     cost=item.usage.cost,
                 ),
                 cached=item.cached,
-                questions={
-                    key: _present(type=q.kind, instructions=q.instructions, criteria=q.criteria)
-                    for key, q in item.questions.items()
-                },
+                questions={key: question.as_json() for key, question in item.questions.items()},
                 state=item.state,
                 imageCount=item.image_count,
                 imageHashes=list(item.image_hashes) or None,
@@ -210,7 +201,7 @@ _T = TypeVar("_T")
 
 
 def _record(members: _Members) -> Record:
-    questions = {key: _question(asked) for key, asked in _object(members, "questions").items()}
+    questions = {key: _question(asked) for key, asked in _held(members, "questions", dict).items()}
     answers = _optional(members, "answers", list)
     error_kind = _optional(members, "errorKind", str)
     if answers is not None and error_kind is not None:
@@ -234,7 +225,7 @@ def _record(members: _Members) -> Record:
         response_id=_optional(members, "responseId", str),
         upstream_provider=_optional(members, "upstreamProvider", str),
         usage=_usage(members),
-        cached=_flag(members, "cached"),
+        cached=_held(members, "cached", bool),
         questions=questions,
         state=state,
         image_count=_count(members, "imageCount"),
@@ -319,7 +310,7 @@ def _outcome(members: _Members) -> Outcome:
     kind = _text(members, "type")
     decision_id, source, at = _text(members, "decisionId"), _text(members, "source"), _time(members, "at")
     if kind == "confirmed":
-        answers = _object(members, "confirmed")
+        answers = _held(members, "confirmed", dict)
         for answer in answers.values():
             if not isinstance(answer, str | int):
                 raise _wrong("confirmed")
@@ -359,25 +350,15 @@ def _optional(members: _Members, name: str, kind: type[_T]) -> _T | None:
     return value
 
 
+def _held(members: _Members, name: str, kind: type[_T]) -> _T:
+    value = _needed(members, name)
+    if not isinstance(value, kind):
+        raise _wrong(name)
+    return value
+
+
 def _text(members: _Members, name: str) -> str:
-    value = _needed(members, name)
-    if not isinstance(value, str):
-        raise _wrong(name)
-    return value
-
-
-def _object(members: _Members, name: str) -> dict[str, Json]:
-    value = _needed(members, name)
-    if not isinstance(value, dict):
-        raise _wrong(name)
-    return value
-
-
-def _flag(members: _Members, name: str) -> bool:
-    value = _needed(members, name)
-    if not isinstance(value, bool):
-        raise _wrong(name)
-    return value
+    return _held(members, name, str)
 
 
 def _number(members: _Members, name: str) -> float:
@@ -402,10 +383,7 @@ def _share(members: _Members, name: str) -> float:
 
 
 def _shares(members: _Members, name: str) -> list[float]:
-    values = _needed(members, name)
-    if not isinstance(values, list):
-        raise _wrong(name)
-    return [_share({name: value}, name) for value in values]
+    return [_share({name: value}, name) for value in _held(members, name, list)]
 
 
 def _texts(members: _Members, name: str) -> tuple[str, ...]:

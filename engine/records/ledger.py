@@ -1,10 +1,11 @@
 """A ledger: what is left when records, outcomes and erasures are taken in one after the other."""
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from engine.records.codec import RecordProblem
-from engine.records.record import Confirmed, Erasure, Item, Outcome, Record, Signal
+from engine.records.record import RETRACTED, Confirmed, Erasure, Item, Outcome, Record, Signal
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +14,32 @@ class RecordedDecision:
 
     record: Record
     outcomes: tuple[Outcome, ...] = ()
+
+    @property
+    def confirmed(self) -> Mapping[str, str | int | bool]:
+        """The right answer to each question that has one: the one given last, unless it was taken back."""
+        answers: dict[str, str | int | bool] = {}
+        for outcome in sorted(self.outcomes, key=lambda outcome: outcome.at):
+            match outcome:
+                case Confirmed():
+                    answers |= outcome.answers
+                case Signal(name=name, note=None) if name == RETRACTED:
+                    answers.clear()
+        return answers
+
+    @property
+    def signals(self) -> tuple[Signal, ...]:
+        """What happened afterwards, without what was taken back."""
+        left: list[Signal] = []
+        for outcome in self.outcomes:
+            if not isinstance(outcome, Signal):
+                continue
+            if outcome.name != RETRACTED:
+                left.append(outcome)
+            elif outcome.note is not None:
+                last = next((one for one in reversed(left) if one.name == outcome.note), None)
+                left = [one for one in left if one is not last]
+        return tuple(left)
 
 
 @dataclass(slots=True)

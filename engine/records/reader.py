@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from engine.jsontext import MAX_BYTES
 from engine.records.codec import RecordProblem, item_of
@@ -32,15 +32,13 @@ def load_records(path: Path) -> Reading:
     """Read a whole file. A bad line is a problem, and the lines around it are read. Raises ``OSError``."""
     ledger, problems = Ledger(), list[BadLine]()
     with path.open("rb") as file:
-        for number, line in enumerate(_lines(file), 1):
-            if not line.strip():
+        for number, line in enumerate(lines(file), 1):
+            if not line.data.strip():
                 continue
             try:
-                ledger.take(item_of(line))
+                ledger.take(item_of(line.data))
             except RecordProblem as problem:
-                cut = problem.code == "not-json" and not line.endswith(b"\n")
-                message = "The last line is incomplete." if cut else problem.message
-                problems.append(BadLine(number, problem.code, message))
+                problems.append(bad_line(line, number, problem))
     return Reading(ledger.decisions(), tuple(problems))
 
 
@@ -56,11 +54,26 @@ async def read_records(path: Path, problems: list[BadLine] | None = None) -> Asy
         yield decision
 
 
-def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """The lines of a file, split at line feeds only; of one that is too long no more than shows it."""
-    while line := file.readline(MAX_BYTES + 1):
-        yield line
-        while len(line) > MAX_BYTES and not line.endswith(b"\n"):
-            line = file.readline(MAX_BYTES + 1)
-            if not line:
-                return
+class Line(NamedTuple):
+    """A line with the line feed that ends it; of one that is too long ``data`` is no more than shows it."""
+
+    data: bytes
+    size: int
+    """How many bytes it has in the file."""
+    ends: bool
+    """Whether it ends in a line feed; the last one of a file need not."""
+
+
+def bad_line(line: Line, number: int, problem: RecordProblem) -> BadLine:
+    """What is told of a line that could not be used."""
+    cut = problem.code == "not-json" and not line.ends
+    return BadLine(number, problem.code, "The last line is incomplete." if cut else problem.message)
+
+
+def lines(stream: BinaryIO) -> Iterator[Line]:
+    """The lines of a record file. Nothing but a line feed ends one."""
+    while data := stream.readline(MAX_BYTES + 1):
+        size, end = len(data), data[-1:]
+        while end != b"\n" and (rest := stream.readline(MAX_BYTES + 1)):
+            size, end = size + len(rest), rest[-1:]
+        yield Line(data, size, end == b"\n")

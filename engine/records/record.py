@@ -7,94 +7,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final, TypeAlias
 
 from engine.deciders import ProbabilitySource, UnknownReason
+from engine.deciders.asked import Answer, AskedQuestion, ErrorKind, TokenUsage
 from engine.jsontext import Json
-
-ErrorKind: TypeAlias = Literal[
-    "Unauthorized",
-    "Validation",
-    "RateLimited",
-    "Overloaded",
-    "Server",
-    "Http",
-    "Network",
-    "Timeout",
-    "InvalidResponse",
-    "Unsupported",
-    "InvalidQuestions",
-    "Disposed",
-    "Refused",
-]
-QuestionKind: TypeAlias = Literal["noul", "choice", "score"]
-
-ERROR_KINDS: Final[tuple[ErrorKind, ...]] = get_args(ErrorKind)
-QUESTION_KINDS: Final[tuple[QuestionKind, ...]] = get_args(QuestionKind)
-
-
-@dataclass(frozen=True, slots=True)
-class AskedQuestion:
-    """A question as it was put: a noul asks for yes or no, a choice for an option, a score for a level.
-
-    ``criteria`` maps the options of a choice to their descriptions (or None), and lists the levels of a
-    score from the lowest. What ``instructions`` and descriptions hold is text or JSON.
-    """
-
-    kind: QuestionKind
-    instructions: Json = field(default=None, repr=False)
-    criteria: Json = field(default=None, repr=False)
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """The options of a choice, the numbers of a score's levels, nothing for a noul."""
-        if self.kind == "choice" and isinstance(self.criteria, dict):
-            return tuple(self.criteria)
-        if self.kind == "score" and isinstance(self.criteria, list):
-            return tuple(map(str, range(len(self.criteria))))
-        return ()
-
-
-@dataclass(frozen=True, slots=True)
-class NoulAnswer:
-    """How likely yes is."""
-
-    key: str
-    probability: float
-    confidence: float
-
-
-@dataclass(frozen=True, slots=True)
-class ChoiceAnswer:
-    """The option that was chosen, by its place, and how likely each option is."""
-
-    key: str
-    chosen_index: int
-    confidence: float
-    probabilities: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreAnswer:
-    """The most probable level, the level to be expected, and how likely each level is."""
-
-    key: str
-    chosen_index: int
-    expected: float
-    confidence: float
-    probabilities: tuple[float, ...]
-
-
-Answer: TypeAlias = NoulAnswer | ChoiceAnswer | ScoreAnswer
-
-
-@dataclass(frozen=True, slots=True)
-class TokenUsage:
-    """What a provider reported for all calls of one decision."""
-
-    input_tokens: int
-    output_tokens: int
-    cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +116,9 @@ class Signal:
 
 
 Outcome: TypeAlias = Confirmed | Signal
+
+RETRACTED: Final = "retracted"
+"""The signal that takes back what was confirmed before it or, where its note names a signal, that one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,14 +8,16 @@ an id, a key or an error says.
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Literal, Protocol, Self, TypeAlias, runtime_checkable
 
 from engine.budget import Clock, SystemClock
 from engine.errors import RecorderClosed, RecordingFailed
+from engine.jsontext import Json
 from engine.records.record import Confirmed, Erasure, Outcome, Record, Signal
+from engine.records.redaction import Drop, Redact
 from engine.records.sinks import Sink
 
 RECORDS_DROPPED: Final = 1009
@@ -71,13 +73,15 @@ class DecisionRecorder:
 
     An erasure covers what was queued before it and nothing after. Leaving the ``async with`` block, or
     :meth:`close`, writes what is queued for at most ``flush_timeout`` seconds (None: as long as it takes).
-    The sink belongs to the caller, who closes it after the recorder.
+    The sink belongs to the caller, who closes it after the recorder. ``redact`` says what is kept of the
+    state of a decision, before anything is queued.
     """
 
     def __init__(
         self,
         sink: Sink,
         *,
+        redact: Redact | None = None,
         capacity: int = 1024,
         flush_timeout: float | None = 5.0,
         clock: Clock | None = None,
@@ -88,6 +92,7 @@ class DecisionRecorder:
         if flush_timeout is not None and not flush_timeout > 0:
             raise ValueError("A recorder's flush time-out is more than zero seconds, or None.")
         self._sink, self._capacity, self._flush_timeout = sink, capacity, flush_timeout
+        self._redact = redact
         self._clock, self._log = clock or SystemClock(), logger or logging.getLogger(__name__)
         self._queue: deque[_Entry] = deque()
         self._waiting: deque[_Entry] = deque()
@@ -121,18 +126,43 @@ class DecisionRecorder:
             self._unsaid += 1
             self._say_dropped()
 
-    def dropped(self) -> None:
-        """Count a record that somebody decided not to keep."""
-        self._tally["dropped"] += 1
+    def keep(self, state: Callable[[], Json], make: Callable[[Json], Record]) -> None:
+        """Queue the record that is made of what the redactor leaves of a state; as :meth:`record`.
 
-    def failed(self, event: int, error: BaseException) -> None:
-        """Count and log a record that could not be made."""
-        self._tally["failed"] += 1
-        self._say(logging.WARNING, event, "A decision could not be recorded (%s).", type(error).__name__)
+        The redactor may change what it is given. What goes wrong is counted and logged, and raises nothing.
+        """
+        event = RECORDING_FAILED
+        try:
+            whole = state()
+            event = REDACTION_FAILED
+            kept = whole if self._redact is None else _left_of(self._redact(whole))
+            event = RECORDING_FAILED
+            if isinstance(kept, Drop):
+                self._tally["dropped"] += 1
+            else:
+                self.record(make(kept))
+        except Exception as error:  # noqa: BLE001 - recording never makes a decision fail
+            self._tally["failed"] += 1
+            self._say(logging.WARNING, event, "A decision could not be recorded (%s).", type(error).__name__)
 
     async def add_outcome(self, outcome: Outcome) -> None:
         """Queue what became of a decision; returns when it is queued. Raises :class:`RecorderClosed`."""
         await self._admit(_Entry(outcome))
+
+    def take_back(self, outcome: Outcome) -> bool:
+        """Undo an outcome that is still queued, as if it had never been; false where the sink has it.
+
+        It is known by being the same object.
+        """
+        for entries in (self._queue, self._waiting):
+            for entry in entries:
+                if entry.what is outcome:
+                    entries.remove(entry)
+                    if entry.admitted is not None and not entry.admitted.done():
+                        entry.admitted.set_result(None)
+                    self._let_in()
+                    return True
+        return False
 
     async def erase(self, key: str) -> None:
         """Forget all decisions with this erasure key; returns when the sink has done so.
@@ -198,12 +228,16 @@ class DecisionRecorder:
         if isinstance(self._sink, BatchSink) and isinstance(taken[0].what, Record):
             while len(taken) < BATCH and self._queue and isinstance(self._queue[0].what, Record):
                 taken.append(self._queue.popleft())
+        self._let_in()
+        return taken
+
+    def _let_in(self) -> None:
+        """Let those who wait move into the space there is."""
         while self._waiting and len(self._queue) < self._capacity:
             entry = self._waiting.popleft()
             if entry.admitted is not None and not entry.admitted.done():
                 entry.admitted.set_result(None)
                 self._queue.append(entry)
-        return taken
 
     async def _hand_on(self) -> None:
         """Call the sink with what is in hand. Whoever gives up meanwhile has settled it and left nothing."""
@@ -315,6 +349,12 @@ class DecisionRecorder:
             self._log.log(level, text, *fields, extra={"event": event})
         except Exception:  # noqa: BLE001 - a log that fails never stops the recorder
             self._tally["log_failures"] += 1
+
+
+def _left_of(kept: Json | Drop) -> Json | Drop:
+    if isinstance(kept, str | dict | list | Drop):
+        return kept
+    raise TypeError("A redactor returns a state or DROP.")
 
 
 def _is_cancelled() -> bool:

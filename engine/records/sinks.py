@@ -73,7 +73,11 @@ class JsonlSink(_ItemSink):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file: int | None = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+        self._file: int | None = None
+        self._open()
+
+    def _open(self) -> None:
+        self._file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
         size = os.fstat(self._file).st_size
         self._torn = size > 0 and os.pread(self._file, 1, size - 1) != b"\n"
 

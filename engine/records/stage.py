@@ -1,38 +1,41 @@
-"""The recording stage: around a decider, outermost, it keeps one record of each decision.
+"""The recording stages: outermost around a decider or a client, they keep one record of each decision.
 
-It hands the decision on unchanged and never makes it fail. What goes wrong while recording is counted and
-logged by the name of its type only.
+They hand on what was decided unchanged and never make it fail: what goes wrong is the recorder's business.
 """
 
-import logging
-from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from copy import deepcopy
 from datetime import datetime
-from enum import Enum
-from typing import Final, Protocol, TypeAlias, runtime_checkable
+from functools import partial
+from typing import Final, Protocol, runtime_checkable
 
 from engine.budget import Clock, SystemClock
 from engine.deciders import Decider, Decision, Question
+from engine.deciders.asked import (
+    AskedQuestion,
+    ChoiceAnswer,
+    Consulted,
+    ErrorKind,
+    TokenUsage,
+    choice_confidence,
+    instructions_of,
+    kind_of_status,
+    likeliest,
+)
+from engine.deciders.systemone.client import (
+    DecisionClient,
+    DecisionFailed,
+    DecisionRequest,
+    DecisionResult,
+    Stage,
+)
 from engine.errors import LlmError, LlmErrorKind
 from engine.jsontext import Json
-from engine.records.record import AskedQuestion, ChoiceAnswer, ErrorKind, Record, TokenUsage, TreePlace
-from engine.records.sinks import Sink
+from engine.records.ids import uuid7
+from engine.records.record import Record, TreePlace
+from engine.records.recorder import DecisionRecorder
+from engine.records.scope import active_scope
 from engine.tree import UNKNOWN
-
-log = logging.getLogger(__name__)
-
-
-class Drop(Enum):
-    """What a redactor says of a decision that must not be recorded."""
-
-    DROP = "drop"
-
-
-DROP: Final = Drop.DROP
-
-Redact: TypeAlias = Callable[[Json], Json | Drop]
-"""What may be kept of a decision's state: the state to keep, or :data:`DROP` for no record."""
 
 
 @runtime_checkable
@@ -55,140 +58,166 @@ class Source(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Counters:
-    """What became of the records a stage offered; each ended in exactly one of these."""
-
-    written: int = 0
-    dropped: int = 0
-    failed: int = 0
+# -- around a decider ----------------------------------------------------------------------------------
 
 
 def recorded(
     decider: Decider,
-    sink: Sink,
+    recorder: DecisionRecorder,
     *,
     source: Source | None = None,
-    redact: Redact | None = None,
     clock: Clock | None = None,
     scripted: bool = False,
-) -> "RecordedDecider":
+) -> Decider:
     """The same decider, its decisions recorded. Scripted decisions are recorded only when asked for."""
-    return RecordedDecider(decider, _Recording(sink, source, redact, clock or SystemClock(), scripted))
+    return _RecordedDecider(decider, recorder, source, clock or SystemClock(), scripted=scripted)
 
 
-@dataclass(frozen=True, slots=True)
-class _Recording:
-    sink: Sink
-    source: Source | None
-    redact: Redact | None
-    clock: Clock
-    scripted: bool
-    tally: Counter[str] = field(default_factory=Counter)
+class _RecordedDecider:
+    def __init__(
+        self,
+        decider: Decider,
+        recorder: DecisionRecorder,
+        source: Source | None,
+        clock: Clock,
+        *,
+        scripted: bool,
+    ) -> None:
+        self._decider, self._recorder, self._source = decider, recorder, source
+        self._clock, self._scripted = clock, scripted
 
-
-class RecordedDecider:
-    """A decider whose decisions are recorded; made by :func:`recorded`."""
-
-    def __init__(self, decider: Decider, recording: _Recording) -> None:
-        self._decider, self._recording = decider, recording
-
-    @property
-    def counters(self) -> Counters:
-        """The records of all runs so far."""
-        return Counters(**self._recording.tally)
-
-    def for_run(self) -> "RecordedDecider":
-        return RecordedDecider(self._decider.for_run(), self._recording)
+    def for_run(self) -> "_RecordedDecider":
+        inner = self._decider.for_run()
+        return _RecordedDecider(inner, self._recorder, self._source, self._clock, scripted=self._scripted)
 
     async def decide(self, question: Question) -> Decision:
-        clock = self._recording.clock
-        started, began = clock.now(), clock.monotonic()
+        clock, desk = self._clock, question.desk
+        started, began = clock.now(), clock.monotonic() - desk.paused
         try:
             decision = await self._decider.decide(question)
         except LlmError as error:
-            await self._keep(question, error, started, clock.monotonic() - began)
+            self._keep(question, error, started, clock.monotonic() - desk.paused - began)
             raise
-        await self._keep(question, decision, started, clock.monotonic() - began)
+        if _is_recorded(decision, scripted=self._scripted):
+            self._keep(question, decision, started, clock.monotonic() - desk.paused - began)
         return decision
 
-    async def _keep(
-        self, question: Question, ending: Decision | LlmError, started: datetime, seconds: float
-    ) -> None:
-        """Write the record, if there is one to write. Nothing of this may touch the decision."""
-        recording = self._recording
-        if not _is_recorded(ending, scripted=recording.scripted):
-            return
+    def _keep(self, question: Question, ending: Decision | LlmError, started: datetime, took: float) -> None:
+        make = partial(_record_of_tree, question, ending, self._source, started, _milliseconds(took))
+        self._recorder.keep(question.state, make)
+
+
+# -- around a client -----------------------------------------------------------------------------------
+
+
+def recorded_client(
+    client: DecisionClient, recorder: DecisionRecorder, *, clock: Clock | None = None
+) -> DecisionClient:
+    """The same client, its decisions recorded: with the id and the key of the scope they are made in, if any.
+
+    ``RuntimeError`` for a second decision in one scope, before the client is asked. A request that is asked
+    again by a stage outside of this one is not recorded again.
+    """
+    return _RecordedClient(client, recorder, clock or SystemClock())
+
+
+class _RecordedClient(Stage):
+    def __init__(self, inner: DecisionClient, recorder: DecisionRecorder, clock: Clock) -> None:
+        super().__init__(inner)
+        self._recorder, self._clock = recorder, clock
+
+    async def evaluate(self, request: DecisionRequest) -> DecisionResult:
+        if request.retry_attempt > 0:
+            return await self._inner.evaluate(request)
+        clock, scope = self._clock, active_scope()
+        started, began = clock.now(), clock.monotonic()
+        decision_id = uuid7(started) if scope is None else scope.take(started)
         try:
-            kept = _kept(question.state(), recording.redact)
-            if isinstance(kept, Drop):
-                recording.tally["dropped"] += 1
-                return
-            await recording.sink.write(
-                _record(question, ending, kept, recording.source, started, round(seconds * 1000, 3))
-            )
-            recording.tally["written"] += 1
-        except Exception as error:  # noqa: BLE001 - recording never makes a decision fail
-            recording.tally["failed"] += 1
-            log.warning("A decision could not be recorded (%s).", type(error).__name__)
+            result = await self._inner.evaluate(request)
+        except BaseException:
+            if scope is not None:
+                scope.release()
+            raise
+        took = _milliseconds(clock.monotonic() - began)
+        key = None if scope is None else scope.erasure_key
+        make = partial(_record_of_client, self._inner, request, result, decision_id, key, started, took)
+        # The state is the caller's, who may change it while the record waits to be written.
+        self._recorder.keep(lambda: deepcopy(request.state), make)
+        return result
 
 
-def _kept(state: Json, redact: Redact | None) -> Json | Drop:
-    if redact is None:
-        return state
-    kept = redact(state)
-    if kept is None:
-        raise TypeError("A redactor returns a state or DROP.")
-    return kept
+def _record_of_client(
+    client: DecisionClient,
+    request: DecisionRequest,
+    result: DecisionResult,
+    decision_id: str,
+    erasure_key: str | None,
+    started: datetime,
+    latency_ms: float,
+    state: Json,
+) -> Record:
+    return Record(
+        decision_id=decision_id,
+        erasure_key=erasure_key,
+        started=started,
+        latency_ms=latency_ms,
+        provider=client.provider,
+        endpoint=client.endpoint,
+        default_model=client.model,
+        requested_model=request.model,
+        served_model=result.served_model,
+        response_id=result.response_id,
+        upstream_provider=result.upstream_provider,
+        usage=result.usage,
+        cached=result.cached,
+        questions=request.questions,
+        state=state,
+        image_count=len(request.images),
+        image_hashes=tuple(image.sha256 for image in request.images),
+        answers=None if result.error else result.answers,
+        error_kind=result.error.kind if result.error else None,
+        refused_keys=result.error.refused_keys if result.error else (),
+    )
 
 
-def _is_recorded(ending: Decision | LlmError, *, scripted: bool) -> bool:
-    if isinstance(ending, LlmError):
-        return True
-    if ending.provider == "scripted":
+# -- records of trees ----------------------------------------------------------------------------------
+
+
+def _is_recorded(decision: Decision, *, scripted: bool) -> bool:
+    if decision.provider == "scripted":
         return scripted
     # Where nobody was asked there is nothing to record; a cached answer was once asked for.
-    return ending.answer is not None or ending.llm_calls > 0 or ending.cached
+    return decision.answer is not None or decision.llm_calls > 0 or decision.cached
 
 
-def _record(
+def _record_of_tree(
     question: Question,
     ending: Decision | LlmError,
-    state: Json,
     source: Source | None,
     started: datetime,
-    milliseconds: float,
+    latency_ms: float,
+    state: Json,
 ) -> Record:
-    if isinstance(ending, LlmError):
-        kind = _kind_of(ending)
-        decision = Decision(
-            None,
-            reason="error",
-            provider=source.provider if source else "",
-            endpoint=source.endpoint if source else "",
-            default_model=source.model if source else "",
-        )
-    else:
-        kind, decision = None, ending
-    options = (*question.answers, UNKNOWN) if decision.reason == "chosen" else question.answers
-    chosen = UNKNOWN if decision.reason == "chosen" else decision.answer
-    answer = _answer(question.node, options, chosen, decision.probabilities)
-    if answer is None:
-        kind = kind or ("Refused" if decision.reason == "refused" else "InvalidResponse")
+    failed = isinstance(ending, LlmError)
+    decision = _none_made(source) if isinstance(ending, LlmError) else ending
+    consulted = decision.consulted or _consulted(question, ending)
+    answer = consulted.answer
+    kind = None if answer else _kind_of(ending)
     return Record(
         decision_id=question.decision_id,
         erasure_key=question.erasure_key,
         started=started,
-        latency_ms=milliseconds,
+        latency_ms=latency_ms,
         provider=decision.provider,
         endpoint=decision.endpoint,
         default_model=decision.default_model,
         requested_model=decision.requested_model or None,
         served_model=decision.served_model or None,
         response_id=decision.response_id or None,
-        usage=_usage(decision),
+        upstream_provider=consulted.upstream_provider,
+        usage=_usage(decision, consulted.cost),
         cached=decision.cached,
-        questions={question.node: AskedQuestion("choice", _instructions(question), dict.fromkeys(options))},
+        questions={question.node: consulted.question},
         state=state,
         answers=None if answer is None else (answer,),
         error_kind=kind,
@@ -201,8 +230,9 @@ def _record(
             node=question.node,
             visit=question.visit,
             # An error of the provider ends the run: no branch is taken.
-            transition=None if isinstance(ending, LlmError) else decision.answer or UNKNOWN,
+            transition=None if failed else decision.answer or UNKNOWN,
             unknown_reason=decision.reason,
+            min_confidence=consulted.min_confidence,
             probability_source=decision.probability_source if answer else None,
             stated_confidence=_stated(decision.confidence),
             llm_calls=decision.llm_calls,
@@ -211,30 +241,39 @@ def _record(
     )
 
 
-def _instructions(question: Question) -> Json:
-    """The task as the author wrote it: what a run fills in stands in the state, where redaction sees it."""
-    return question.task if question.policy is None else {"policy": question.policy, "task": question.task}
+def _none_made(source: Source | None) -> Decision:
+    """What can be told of a decision that was not made: who was asked."""
+    if source is None:
+        return Decision(None, reason="error")
+    provider, endpoint, model = source.provider, source.endpoint, source.model
+    return Decision(None, reason="error", provider=provider, endpoint=endpoint, default_model=model)
+
+
+def _consulted(question: Question, ending: Decision | LlmError) -> Consulted:
+    """A question that was put to somebody else than a decision model, or to one that failed, as a choice."""
+    if isinstance(ending, DecisionFailed) and ending.question is not None:
+        return Consulted(ending.question)
+    says_unknown = isinstance(ending, Decision) and ending.reason == "chosen"
+    options = (*question.answers, UNKNOWN) if says_unknown else question.answers
+    asked = AskedQuestion("choice", instructions_of(question.task, question.policy), dict.fromkeys(options))
+    if isinstance(ending, LlmError):
+        return Consulted(asked)
+    chosen = UNKNOWN if says_unknown else ending.answer
+    return Consulted(asked, _answer(question.node, options, chosen, ending.probabilities))
 
 
 def _answer(
-    key: str, options: tuple[str, ...], chosen: str | None, probabilities: tuple[float, ...] | None
+    key: str, options: Sequence[str], chosen: str | None, probabilities: tuple[float, ...] | None
 ) -> ChoiceAnswer | None:
     """What the decider said, also where the run took another branch because it was not sure enough."""
     if probabilities is not None and len(probabilities) == len(options):
-        likeliest = probabilities.index(max(probabilities))
-        index = likeliest if chosen is None else options.index(chosen)
-        return ChoiceAnswer(key, index, _confidence(probabilities), probabilities)
+        index = likeliest(probabilities) if chosen is None else options.index(chosen)
+        return ChoiceAnswer(key, index, choice_confidence(probabilities), probabilities)
     if chosen is None:
         return None
     index = options.index(chosen)
     one_hot = tuple(float(place == index) for place in range(len(options)))
     return ChoiceAnswer(key, index, 1.0, one_hot)
-
-
-def _confidence(probabilities: tuple[float, ...]) -> float:
-    """How far the likeliest option stands above chance, from 0 to 1."""
-    chance = 1 / len(probabilities)
-    return 1.0 if chance == 1 else max(0.0, (max(probabilities) - chance) / (1 - chance))
 
 
 _LONGEST_WORD: Final = 40
@@ -245,9 +284,13 @@ def _stated(confidence: str | None) -> str | None:
     return confidence if confidence and len(confidence) <= _LONGEST_WORD else None
 
 
-def _usage(decision: Decision) -> TokenUsage | None:
-    used = TokenUsage(decision.input_tokens or 0, decision.output_tokens or 0)
-    return used if used.input_tokens or used.output_tokens else None
+def _usage(decision: Decision, cost: float | None) -> TokenUsage | None:
+    used = TokenUsage(decision.input_tokens or 0, decision.output_tokens or 0, cost)
+    return used if used.input_tokens or used.output_tokens or cost is not None else None
+
+
+def _milliseconds(seconds: float) -> float:
+    return round(seconds * 1000, 3)
 
 
 _KINDS: Final[dict[LlmErrorKind, ErrorKind]] = {
@@ -256,19 +299,13 @@ _KINDS: Final[dict[LlmErrorKind, ErrorKind]] = {
     "request": "Network",
     "protocol": "InvalidResponse",
 }
-_STATUSES: Final[dict[int, ErrorKind]] = {
-    400: "Validation",
-    401: "Unauthorized",
-    403: "Unauthorized",
-    422: "Validation",
-    429: "RateLimited",
-    503: "Overloaded",
-    529: "Overloaded",
-}
 
 
-def _kind_of(error: LlmError) -> ErrorKind:
-    if error.kind in _KINDS:
-        return _KINDS[error.kind]
-    status = error.status or 0
-    return _STATUSES.get(status, "Server" if status >= 500 else "Http")
+def _kind_of(ending: Decision | LlmError) -> ErrorKind:
+    match ending:
+        case DecisionFailed():
+            return ending.error.kind
+        case LlmError():
+            return _KINDS.get(ending.kind) or kind_of_status(ending.status or 0)
+        case _:
+            return "Refused" if ending.reason == "refused" else "InvalidResponse"

@@ -15,12 +15,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
+from engine.deciders.asked import Answer, NoulAnswer
 from engine.errors import TreewrightError
 from engine.jsontext import Json
 from engine.records.codec import item_of, line_of
 from engine.records.ledger import RecordedDecision
 from engine.records.reader import BadLine
-from engine.records.record import Answer, Confirmed, Erasure, NoulAnswer, Outcome, Record, Signal
+from engine.records.record import RETRACTED, Confirmed, Erasure, Outcome, Record, Signal
 
 FORMAT: Final = 1
 _MARK: Final = 0x54575244  # "TWRD": a table of ours and not another program's database
@@ -63,7 +64,7 @@ class StoreRefused(TreewrightError):
 Held: TypeAlias = bytes | tuple[int, int]
 """An item's line, or where it stands in a file: its place and its size in bytes."""
 
-OutcomeFilter: TypeAlias = Literal["confirmed", "signal", "none"]
+OutcomeFilter: TypeAlias = Literal["confirmed", "unconfirmed", "signal", "none"]
 Order: TypeAlias = Literal["newest", "least sure"]
 
 
@@ -195,9 +196,8 @@ class RecordTable:
 
     def add(self, outcome: Outcome, held: Held | None = None) -> bool:
         """Keep an outcome; false, and nothing kept, where its decision is not here."""
-        column = "confirmed" if isinstance(outcome, Confirmed) else "signals"
         found = self._database.execute(
-            f"UPDATE decisions SET {column} = {column} + 1 WHERE id = ? RETURNING row",  # noqa: S608
+            f"UPDATE decisions SET {_counted(outcome)} WHERE id = ? RETURNING row",  # noqa: S608
             (outcome.decision_id,),
         ).fetchone()
         if found is None:
@@ -320,15 +320,20 @@ class RecordTable:
         query = f"SELECT row, place, size FROM decisions WHERE row IN ({marks}) AND place IS NOT NULL"  # noqa: S608
         return self._database.execute(query, rows).fetchall()
 
-    def lines(self) -> Iterator[bytes]:
-        """Every line this table holds itself: each record, in order of arrival, before its outcomes."""
+    def every(self) -> Iterator[Held]:
+        """Where every item is: each record, in order of arrival, before its outcomes."""
         with closing(self._database.cursor()) as decisions, closing(self._database.cursor()) as outcomes:
-            for row, line in decisions.execute("SELECT row, line FROM decisions ORDER BY row"):
-                yield line
-                for (outcome,) in outcomes.execute(
-                    "SELECT line FROM outcomes WHERE row = ? ORDER BY seq", (row,)
-                ):
-                    yield outcome
+            for row, *held in decisions.execute("SELECT row, line, place, size FROM decisions ORDER BY row"):
+                yield _held(held)
+                found = outcomes.execute(
+                    "SELECT line, place, size FROM outcomes WHERE row = ? ORDER BY seq", (row,)
+                )
+                yield from map(_held, found)
+
+    def holds(self, outcome: Outcome) -> bool:
+        """Whether just this outcome is here already, or its decision is not."""
+        row = self.row_of(outcome.decision_id)
+        return row is None or line_of(outcome) in self.held(row)
 
     def saying(self, needle: "Needle", rows: Iterable[int]) -> list[int]:
         """Those of the rows whose record says this somewhere, in the given order."""
@@ -406,6 +411,7 @@ RETURNING row
 
 _OUTCOMES: Final[dict[str, str]] = {
     "confirmed": "confirmed > 0",
+    "unconfirmed": "confirmed = 0",
     "signal": "signals > 0",
     "none": "confirmed = 0 AND signals = 0",
 }
@@ -472,7 +478,20 @@ def _columns(held: Held) -> tuple[bytes | None, int | None, int | None]:
     return (held, None, None) if isinstance(held, bytes) else (None, *held)
 
 
-def _held(columns: tuple[bytes | None, int, int]) -> Held:
+def _counted(outcome: Outcome) -> str:
+    """What an outcome changes in the columns of its decision."""
+    match outcome:
+        case Signal(name=name, note=None) if name == RETRACTED:
+            return "confirmed = 0"
+        case Signal(name=name) if name == RETRACTED:
+            return "signals = max(0, signals - 1)"
+        case Signal():
+            return "signals = signals + 1"
+        case _:
+            return "confirmed = confirmed + 1"
+
+
+def _held(columns: Sequence[Any]) -> Held:
     line, place, size = columns
     return (place, size) if line is None else bytes(line)
 

@@ -5,7 +5,7 @@ Every pattern here runs in linear time, whatever it is given.
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -19,36 +19,35 @@ Redactor: TypeAlias = Callable[[str], str | None]
 REDACTED: Final = "[REDACTED]"
 """What stands where a secret stood."""
 
-SENSITIVE_NAMES: Final = frozenset(
-    {
-        "accesstoken",
-        "apikey",
-        "authorization",
-        "clientsecret",
-        "cookie",
-        "password",
-        "proxyauthorization",
-        "refreshtoken",
-        "secret",
-        "setcookie",
-        "token",
-        "xapikey",
-    }
-)
-"""Member names whose values are always redacted, in lower case and without separators."""
+# What the name of a secret ends in, whatever stands before and however its words are set apart. `key` alone
+# says too little, unless it is in capitals, as the environment has it.
+_KEYS: Final = ("api key", "password", "secret", "token")
+_HEADERS: Final = ("authorization", "cookie")
+_CAPITALS: Final = r"[A-Z0-9]_KEY"
 
 _SEPARATORS: Final = re.compile(r"[-_. ]")
+_ENDINGS: Final = tuple(name.replace(" ", "") for name in (*_KEYS, *_HEADERS))
+_CAPITAL_KEY: Final = re.compile(rf"{_CAPITALS}$")
+
+
+def _is_sensitive(name: str) -> bool:
+    bare = _SEPARATORS.sub("", name).lower()
+    return bare.endswith(_ENDINGS) or _CAPITAL_KEY.search(name) is not None
+
+
+def _running(names: Iterable[str]) -> str:
+    """A pattern for names in running text."""
+    return "|".join(names).replace(" ", "[-_. ]?")
+
 
 # The same names in running text: `api_key=…`, `"password": "…"`, also with the quotes escaped.
 _NAMED: Final = re.compile(
-    r"""((?<![a-z0-9])(?:(?:x[-_. ]?)?api[-_. ]?key|access[-_. ]?token|refresh[-_. ]?token|client[-_. ]?secret
-        |password|secret|token)\\*["']?[ \t]{0,8}[:=][ \t]{0,8})
-        (?:\\+"[^"]*"? | "(?:[^"\\]+|\\.)*"? | '(?:[^'\\]+|\\.)*'? | [^\s"',;&}\])]+)""",
+    rf"""((?:{_running(_KEYS)}|(?-i:{_CAPITALS}))\\*["']?[ \t]{{0,8}}[:=][ \t]{{0,8}})
+        (?:\\+"[^"]*"? | "(?:[^"\\]+|\\.)*"? | '(?:[^'\\]+|\\.)*'? | [^\s"',;&}}\])]+)""",
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
 _HEADER: Final = re.compile(
-    r"""((?<![a-z0-9])(?:(?:proxy-?)?authorization|(?:set-?)?cookie)\\*["']?[ \t]{0,8}[:=])[^\r\n"']*
-        (?:["'][^\r\n"']*["']?)?""",
+    rf"""((?:{_running(_HEADERS)})\\*["']?[ \t]{{0,8}}[:=])[^\r\n"']*(?:["'][^\r\n"']*["']?)?""",
     re.IGNORECASE | re.VERBOSE,
 )
 
@@ -138,7 +137,3 @@ def _redacted(value: Json) -> Json:
             return without_named_secrets(value)
         case _:
             return value
-
-
-def _is_sensitive(name: str) -> bool:
-    return _SEPARATORS.sub("", name).lower() in SENSITIVE_NAMES

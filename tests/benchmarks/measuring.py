@@ -1,9 +1,10 @@
 """Measures things against each other in one run, and keeps what came out beside its goal."""
 
+import asyncio
 import gc
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 
@@ -85,6 +86,25 @@ def medians(*works: Callable[[], object], rounds: int = 7) -> list[float]:
         for spent, work in zip(seconds, works, strict=True):
             spent.append(timed(work))
     return [statistics.median(spent) for spent in seconds]
+
+
+def awaited_medians(*works: Callable[[], Awaitable[object]], rounds: int = 7) -> list[float]:
+    """The same of what is awaited, all on one loop: to make one takes longer than a short piece of work."""
+
+    async def measured() -> list[float]:
+        for work in works:
+            await work()
+        seconds: list[list[float]] = [[] for _ in works]
+        for _ in range(rounds):
+            gc.collect()
+            for spent, work in zip(seconds, works, strict=True):
+                began = time.perf_counter()
+                made = await work()
+                spent.append(time.perf_counter() - began)
+                del made
+        return [statistics.median(spent) for spent in seconds]
+
+    return asyncio.run(measured())
 
 
 def percentile(values: Sequence[float], share: float) -> float:

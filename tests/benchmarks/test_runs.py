@@ -17,26 +17,26 @@ from PySide6.QtCore import QTimer
 
 from engine import Event, Inputs, Runnable, write_tree
 from tests.benchmarks import work
-from tests.benchmarks.measuring import Goals, in_words, medians, percentile
+from tests.benchmarks.measuring import Goals, awaited_medians, in_words, medians, percentile
 
 pytestmark = pytest.mark.bench
 
 WAIT = 0.05
 
 
-def times(count: int, one: Callable[[], Awaitable[object]]) -> Callable[[], None]:
-    """Do it so many times, one after the other, on a loop of their own."""
+def times(count: int, one: Callable[[], Awaitable[object]]) -> Callable[[], Awaitable[None]]:
+    """Do it so many times, one after the other."""
 
     async def all_of_them() -> None:
         for _ in range(count):
             await one()
 
-    return lambda: asyncio.run(all_of_them())
+    return all_of_them
 
 
 def test_a_decision_beside_the_same_lines_by_hand(goals: Goals):
     session, tree = work.session(), work.decision()
-    bare, full = medians(
+    bare, full = awaited_medians(
         times(2000, work.bare), times(500, lambda: work.journaled(session, tree).finish()), rounds=9
     )
     bare, full = bare / 2000, full / 500
@@ -49,12 +49,12 @@ def test_what_an_event_costs(goals: Goals):
     events: list[object] = []
     asyncio.run(session.start(tree, observers=[events.append]).finish())
 
-    def observed(count: int) -> Callable[[], None]:
+    def observed(count: int) -> Callable[[], Awaitable[None]]:
         observers = [deque[Event](maxlen=9).append] * count
         return times(200, lambda: session.start(tree, observers=observers).finish())
 
     none, one, many = (
-        spent / 200 / len(events) * 1e6 for spent in medians(*map(observed, (0, 1, 101)), rounds=15)
+        spent / 200 / len(events) * 1e6 for spent in awaited_medians(*map(observed, (0, 1, 101)), rounds=15)
     )
     note = f"{(many - one) / 100:.2g} us for each observer more"
     goals.most("A-G6", "an event, made and told", one - none, 1, "us", note)
@@ -63,23 +63,23 @@ def test_what_an_event_costs(goals: Goals):
 def test_a_loop_beside_a_lean_interpreter(goals: Goals):
     session, small, large = work.session(), work.loop(1_000), work.loop(100_000)
 
-    def visits(count: int, tree: Runnable) -> Callable[[], None]:
+    def visits(count: int, tree: Runnable) -> Callable[[], Awaitable[object]]:
         inputs = Inputs(properties={"left": count // 2})
-        return times(1, lambda: work.journaled(session, tree, inputs).finish())
+        return lambda: work.journaled(session, tree, inputs, last=256).finish()
 
-    lean, full = medians(times(1, lambda: work.Lean(1_000).run()), visits(1_000, small), rounds=15)
-    (long,) = medians(visits(100_000, large), rounds=1)
+    lean, full = awaited_medians(lambda: work.Lean(1_000).run(), visits(1_000, small), rounds=15)
+    (long,) = awaited_medians(visits(100_000, large), rounds=1)
     full, lean, long = full / 1_000, lean / 1_000, long / 100_000
     goals.most("A-G2", "loop, a visit", full * 1e6, 2, "us")
     goals.most("A-G2", "loop visit / lean interpreter", full / lean, 6, note=f"lean {in_words(lean)}")
     goals.most("A-G2", "visit of 100,000 / visit of 1,000", long / full, 1.5, note=in_words(long))
 
 
-def at_once(count: int, one: Callable[[], Awaitable[object]]) -> Callable[[], None]:
+def at_once(count: int, one: Callable[[], Awaitable[object]]) -> Callable[[], Awaitable[None]]:
     async def all_of_them() -> None:
         await asyncio.gather(*(one() for _ in range(count)))
 
-    return lambda: asyncio.run(all_of_them())
+    return all_of_them
 
 
 def parked(count: int, one: Callable[[], Awaitable[object]]) -> float:
@@ -105,7 +105,7 @@ def parked(count: int, one: Callable[[], Awaitable[object]]) -> float:
 
 def test_ten_thousand_runs_at_once(goals: Goals):
     session, tree = work.session(WAIT), work.decision()
-    bare, full = medians(
+    bare, full = awaited_medians(
         at_once(10_000, lambda: work.bare(WAIT)),
         at_once(10_000, lambda: work.journaled(session, tree).finish()),
         rounds=3,
@@ -156,15 +156,19 @@ def test_a_window_stays_alive_beside_a_thousand_runs(goals: Goals, aloop: asynci
     timer.setInterval(16)
     timer.timeout.connect(lambda: ticks.append(time.perf_counter()))
 
-    async def one(begin: float) -> None:
+    async def runs_after(begin: float) -> None:
         await asyncio.sleep(begin)
-        for _ in range(6):
+        while timer.isActive() or not ticks:
             await work.journaled(session, tree).finish()
 
     async def while_they_run() -> None:
+        all_of_them = asyncio.gather(*(runs_after(number / 2_000) for number in range(1_000)))
+        # By then all have begun.
+        await asyncio.sleep(0.6)
         timer.start()
-        await asyncio.gather(*(one(number / 2_000) for number in range(1_000)))
+        await asyncio.sleep(5)
         timer.stop()
+        await all_of_them
 
     aloop.run_until_complete(while_they_run())
     gaps = [(after - before) * 1e3 for before, after in pairwise(ticks)]

@@ -5,6 +5,7 @@ The floors do the same by hand: no tree, no budget, no events.
 
 import asyncio
 import json
+import time
 from collections import deque
 from collections.abc import Mapping
 
@@ -134,9 +135,11 @@ def session(seconds: float = 0.0) -> Session:
     return Session(decider=TextDecider(InstantClient(seconds)), catalog=CATALOG)
 
 
-def journaled(session: Session, tree: Runnable, inputs: Inputs | None = None) -> Run:
-    """A run whose events somebody keeps, as a journal does."""
-    journal: deque[Event] = deque(maxlen=256)
+def journaled(
+    session: Session, tree: Runnable, inputs: Inputs | None = None, *, last: int | None = None
+) -> Run:
+    """A run whose events somebody keeps, as a journal does: all of them, or the last so many."""
+    journal: list[Event] | deque[Event] = [] if last is None else deque(maxlen=last)
     return session.start(tree, inputs, observers=[journal.append])
 
 
@@ -156,10 +159,10 @@ async def bare(seconds: float = 0.0) -> str:
 
 
 class Lean:
-    """Interprets a declared loop under a budget and does nothing else: no events, no clock, no result."""
+    """Interprets a declared loop within limits of visits and time, without events or a result."""
 
     def __init__(self, visits: int) -> None:
-        self.budget, self.left = visits + 1, visits // 2
+        self.budget, self.elapsed, self.left = visits + 1, 120.0, visits // 2
         self.nodes: dict[str, tuple[str, Mapping[str, str]]] = {
             "count": ("action", {"success": "test"}),
             "test": ("condition", {"true": "count", "false": "approved"}),
@@ -174,11 +177,11 @@ class Lean:
         return self.left > 0
 
     async def run(self) -> str:
-        node_id, visits = "count", 0
+        node_id, visits, began = "count", 0, time.monotonic()
         while True:
             kind, targets = self.nodes[node_id]
             visits += 1
-            if visits > self.budget:
+            if visits > self.budget or time.monotonic() - began > self.elapsed:
                 return "exhausted"
             match kind:
                 case "action":

@@ -122,7 +122,7 @@ class Drawer:
 
 
 def test_commands_of_several_owners_keep_the_owners_order_and_each_asks_its_own(desk):
-    drawer, refused = Drawer(), []
+    drawer, refused = Drawer(), list[str]()
     commands = Commands(desk, [drawer, desk], {"canvas": desk.canvas}, refused.append)
     assert [made.id for made, _ in commands] == [*commands_of(Drawer), *commands_of(Desk)]
     assert [row[0] for row in table(Drawer, Desk)] == [made.id for made, _ in commands]

@@ -41,7 +41,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path | None]:
 
 def test_the_engines_commands_are_there_too():
     commands = set(re.findall(r"^│ (\w+)  ", said("--help").stdout, re.MULTILINE))
-    assert commands == {"open", "check", "run", "test", "export"}
+    assert commands == {"open", "check", "run", "test", "bounds", "paths", "export"}
     assert said("test", SSVC).stdout == "72 passed, 0 failed\n"
     assert said("check", SSVC).stdout == "No problems.\n"
 
@@ -97,7 +97,7 @@ def test_export_prints_the_canonical_tree():
 
 def test_a_picture_is_written_in_light_and_dark(qapp, tmp_path):
     for name, options in (("light.png", []), ("dark.png", ["--dark", "--scale", "1"])):
-        result = said("export", EVIDENCE, "--format", "png", "-o", tmp_path / name, *options)
+        result = said("export", EVIDENCE, tmp_path / name, *options)
         assert (result.exit_code, result.output) == (0, "")
     light, dark = (tmp_path / name for name in ("light.png", "dark.png"))
     assert light.read_bytes().startswith(PNG)
@@ -105,29 +105,48 @@ def test_a_picture_is_written_in_light_and_dark(qapp, tmp_path):
     assert light.stat().st_size > dark.stat().st_size
 
 
-def test_a_picture_needs_a_file():
-    result = said("export", EVIDENCE, "--format", "png")
+@pytest.mark.parametrize("form", ["png", "pdf"])
+def test_what_is_no_text_needs_a_file(form):
+    result = said("export", EVIDENCE, "--format", form)
     assert result.exit_code == 2
-    assert "--out" in result.stderr
+    assert "OUT" in result.stderr
 
 
-@pytest.mark.parametrize("suffix", ["png", "PNG", "svg", "pdf", "json"])
+FORMS = {
+    "png": PNG,
+    "PNG": PNG,
+    "svg": b"<?xml",
+    "pdf": b"%PDF",
+    "html": b"<!DOCTYPE html>",
+    "json": b"{",
+    "mmd": b"---\ntitle",
+    "dot": b"digraph",
+}
+
+
+@pytest.mark.parametrize("suffix", FORMS)
 def test_what_is_written_follows_the_name_of_the_file(qapp, tmp_path, suffix):
     out = tmp_path / f"out.{suffix}"
-    assert said("export", EVIDENCE, "-o", out).exit_code == 0
-    begins = {"png": PNG, "svg": b"<?xml", "pdf": b"%PDF", "json": b"{"}
-    assert out.read_bytes().startswith(begins[suffix.lower()])
+    result = said("export", EVIDENCE, out)
+    assert (result.exit_code, result.output) == (0, "")
+    assert out.read_bytes().startswith(FORMS[suffix])
+
+
+def test_a_report_has_the_picture_and_what_runs_cost(qapp):
+    report = said("export", SSVC, "--format", "html").stdout
+    assert report.count("<svg ") == 1
+    assert "Within the limits" in report
 
 
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (["-o", "tree.png", "--format", "svg"], "holds png, but --format says svg"),
-        (["-o", "tree.json", "--format", "png"], "holds json, but --format says png"),
-        (["-o", "tree.jpg"], "'.jpg' tells no form; name one with --format: json, png, svg, pdf."),
-        (["--dark"], "--dark: It is for pictures"),
-        (["-o", "tree.json", "--dark"], "--dark: It is for pictures"),
-        (["--scale", "2"], "--scale: It is for pictures"),
+        (["tree.png", "--format", "svg"], "holds png, but --format says svg"),
+        (["tree.json", "--format", "png"], "holds json, but --format says png"),
+        (["tree.jpg"], "'.jpg' tells no form; name one with --format: json, html, pdf, svg, png, mmd, dot."),
+        (["--dark"], "--dark: It is for pdf, svg, png."),
+        (["tree.html", "--dark"], "--dark: It is for pdf, svg, png."),
+        (["--scale", "2"], "--scale: It is for pdf, svg, png."),
     ],
 )
 def test_export_refuses_options_that_contradict_each_other(tmp_path, monkeypatch, args, words):
@@ -138,14 +157,41 @@ def test_export_refuses_options_that_contradict_each_other(tmp_path, monkeypatch
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("form", ["json", "png"])
-def test_export_is_refused_while_there_are_errors(tmp_path, form):
+@pytest.fixture
+def unfinished(tmp_path):
+    """The sample with a branch that leads to no node."""
     file = tmp_path / "tree.json"
     file.write_text(EVIDENCE.read_text("utf-8").replace('"nextNodeId": "verify"', '"nextNodeId": "gone"'))
-    out = tmp_path / "out"
-    result = said("export", file, "--format", form, "-o", out)
+    return file
+
+
+def test_a_tree_for_other_programs_is_refused_while_there_are_errors(unfinished, tmp_path):
+    out = tmp_path / "out.json"
+    result = said("export", unfinished, out)
     assert result.exit_code == 1
     assert "target-missing" in result.stderr
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("form", ["svg", "html", "png", "pdf", "mmd", "dot"])
+def test_an_unfinished_tree_is_shown_as_it_is_and_its_errors_are_told(qapp, unfinished, tmp_path, form):
+    out = tmp_path / f"out.{form}"
+    result = said("export", unfinished, out)
+    assert result.exit_code == 0
+    assert "target-missing" in result.stderr
+    assert "It is shown as it is" in result.stderr
+    assert form not in ("svg", "html", "mmd", "dot") or "gone" in out.read_text("utf-8")
+
+
+@pytest.mark.parametrize("form", ["svg", "html"])
+def test_a_tree_with_a_part_that_cannot_be_understood_is_not_drawn(tmp_path, form):
+    file, out = tmp_path / "tree.json", tmp_path / f"out.{form}"
+    file.write_text(
+        EVIDENCE.read_text("utf-8").replace('"type": "condition"', '"type": "condition", "name": 7')
+    )
+    result = said("export", file, out)
+    assert result.exit_code == 1
+    assert "type-invalid" in result.stderr
     assert not out.exists()
 
 
@@ -188,7 +234,7 @@ def test_the_main_job_says_when_there_is_no_case(tmp_path):
     result = said("--headless", file)
     assert result.exit_code == 2
     assert "neither tree.cases.jsonl nor cases.jsonl is beside the tree" in result.stderr
-    for text, words in (("", "It is empty."), ("[]", "A case is an object.")):
+    for text, words in (("", "It is empty."), ("[]", "A case must be an object.")):
         (tmp_path / "cases.jsonl").write_text(text)
         result = said("--headless", file)
         assert result.exit_code == 1

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from designer.document import clipboard, edits
 from designer.document.clipboard import NotNodes
-from designer.document.draft import Draft, Place
+from designer.document.draft import Draft, Note, Place
 from engine import check, write_tree
 from tests.builders import trees
 from tests.designer.drafts import empty, targets, triage
@@ -104,6 +104,44 @@ def test_a_text_that_holds_no_nodes_is_refused_in_one_sentence(text, words):
 def test_places_that_are_none_are_laid_out(places):
     text = json.dumps({"nodes": {"a": {"type": "terminal", "verdict": "x"}}, "places": places})
     assert clipboard.read(text).places.keys() == {"a"}
+
+
+PAPER = Note(Place(100, 200), 220, 110, "Ask **Ada**", colour="good")
+FRAME = Note(Place(300, -66), 330, 440, "Checks", "frame")
+
+
+def test_notes_travel_with_the_nodes_they_stand_beside():
+    draft = edits.set_notes(triage(), {"paper": PAPER, "frame": FRAME, "other": PAPER})
+    text = clipboard.spell(clipboard.take(draft, {"ask"}, {"paper", "frame"}))
+    after = clipboard.put(draft, clipboard.read(text), Place(1000, 500))
+    added = {name: note for name, note in after.notes.items() if name not in draft.notes}
+    assert list(added) == ["paper-2", "frame-2"]
+    assert [(n.text, n.kind, n.colour, n.width) for n in added.values()] == [
+        ("Ask **Ada**", "note", "good", 220),
+        ("Checks", "frame", None, 330),
+    ]
+    assert after.places["ask-2"] == Place(330 + 900, 0 + 566)
+    assert added["paper-2"].place == Place(100 + 900, 200 + 566)
+    assert added["frame-2"].place == Place(300 + 900, -66 + 566)
+
+
+def test_notes_alone_can_be_copied_and_the_tree_stays_as_it_is():
+    draft = edits.set_notes(triage(), {"paper": PAPER})
+    clip = clipboard.read(clipboard.spell(clipboard.take(draft, (), {"paper"})))
+    after = clipboard.put(clipboard.put(draft, clip), clip)
+    assert after.tree is draft.tree
+    assert len({note.place for note in after.notes.values()}) == 3
+    assert clipboard.put(empty(), clip).notes == {"paper": PAPER}
+
+
+@pytest.mark.parametrize(
+    "note", [None, 5, {}, {"place": [1], "size": [1, 1]}, {"place": [0, 0], "size": [0, 9]}]
+)
+def test_what_is_no_note_is_left_out_of_what_is_pasted(note):
+    nodes = {"a": {"type": "terminal", "verdict": "x"}}
+    text = {"treewrightNodes": 1, "nodes": nodes, "notes": {"bad": note, "good": PAPER.spelled()}}
+    assert clipboard.read(json.dumps(text)).notes == {"good": PAPER}
+    assert clipboard.read(json.dumps({"nodes": nodes, "notes": text["notes"]})).notes == {}
 
 
 @given(trees(), st.data())

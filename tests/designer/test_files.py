@@ -112,6 +112,8 @@ def test_nodes_without_a_place_are_laid_out_around_the_others(path):
         b'{"places": {"ask": [1e999, 0]}}',
         b'{"places": {"ask": [1' + b"0" * 400 + b", 0]}}",
         b'{"format": "x"}',
+        b'{"format": true}',
+        b'{"format": 1.0}',
     ],
 )
 def test_a_design_that_cannot_be_used_costs_the_places_only_and_is_kept_aside(path, design):
@@ -132,6 +134,15 @@ def test_a_design_of_a_newer_form_is_not_opened_because_saving_would_spoil_it(pa
     (problem,) = refused(path).problems
     assert problem.code == "design-newer"
     assert "tree.design.json is of form 2" in problem.message
+
+
+@pytest.mark.parametrize("name", ["tree.json", "tree.design.json"])
+def test_of_a_file_without_an_end_no_more_is_read_than_shows_its_size(path, name):
+    path.with_name(name).unlink()
+    path.with_name(name).symlink_to("/dev/zero")
+    (problem,) = refused(path).problems
+    assert problem.code == "json-too-large"
+    assert "larger than 16 MB" in problem.message
 
 
 def test_a_file_that_is_no_json_opens_as_text_with_the_place_of_the_fault(path):

@@ -15,11 +15,11 @@ from designer.panels.log import LogPanel, lines_of
 from designer.panels.meters import Meter, MetersPanel
 from designer.panels.run import RunPanel
 from designer.panels.state import StatePanel, changed_lately
-from designer.running import RunState
+from designer.running import ListedRun, Recording, RunState
 from designer.settings import Settings
 from designer.tasks import cancel_all
 from designer.workbench import Workbench
-from engine import ActionCompleted, DataItem, NodeStarted, RunResult, TimeSpan
+from engine import ActionCompleted, DataItem, Limits, NodeStarted, RunResult, RunStarted, TimeSpan
 from engine.evaluate import Case
 from tests.designer.drafts import triage
 from tests.designer.waiting import until
@@ -251,6 +251,18 @@ def started(node):
     return NodeStarted(node=node, type="action", visit=1, **stamp())
 
 
+def begun(document):
+    return RunStarted(
+        tree=document.draft.tree,
+        tree_hash="",
+        limits=Limits(),
+        parameters={},
+        properties={},
+        data=(),
+        **stamp(),
+    )
+
+
 def test_only_the_latest_steps_changes_are_marked():
     assert changed_lately([started("a"), acted(order="1")]) == {"order"}
     assert changed_lately([started("a"), acted(order="1"), started("b")]) == frozenset()
@@ -261,16 +273,15 @@ def test_state_and_data_are_shown_as_plain_text(qtbot, bench, document):
     panel = shown(qtbot, StatePanel(bench))
     assert panel.currentWidget() is panel.empty
     running = bench.running
-    running.document, running.events = document, [started("load"), acted(order="<b>5</b>")]
     item = DataItem("d1", "shop", "order", "two\nlines " + "x" * 5000)
-    running.trail = running.trail.after(acted(order="<b>5</b>", gone=None))
-    running.trail_changed.emit(running.trail)
+    recording = Recording([begun(document), started("load"), acted(order="<b>5</b>", gone=None)])
+    running.show_run(ListedRun(document, recording=recording))
     (order,) = panel.properties.rows
     assert (order.name, order.value, order.changed) == ("order", "<b>5</b>", True)
     produced = ActionCompleted(
         **{f: getattr(acted(), f) for f in acted().__dataclass_fields__} | {"produced": (item,)}
     )
-    running.trail = running.trail.after(produced)
+    recording.add(produced)
     running.trail_changed.emit(running.trail)
     assert panel.data.model().index(0, 2).data().startswith("two lines xxx")
     assert len(panel.data.model().index(0, 2).data()) <= 300

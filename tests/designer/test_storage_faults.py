@@ -20,7 +20,7 @@ from designer.document.files import SaveFailed, design_path, save_tree
 from designer.document.recovery import Recovery, Snapshot
 from engine import Session, TranscriptOptions, read_tree
 from engine.evaluate import find_cases, inputs_of, read_cases
-from engine.records import JsonlSink
+from engine.records import DecisionRecorder, JsonlSink
 from tests.designer.drafts import triage
 
 ROOT = Path(__file__).parent.parent.parent
@@ -226,8 +226,10 @@ def test_a_run_on_a_failing_disk_loses_only_the_records_that_were_hit(aloop, tmp
     for disk in disks("write", lasting=False):
         path.unlink(missing_ok=True)
         sink = JsonlSink(path)
-        run = Session(records=sink, record_scripted=True).start(tree, inputs_of(case))
+        recorder = DecisionRecorder(sink)
+        run = Session(recorder=recorder, record_scripted=True).start(tree, inputs_of(case))
         result = aloop.run_until_complete(run.finish())
+        aloop.run_until_complete(recorder.close())
         sink.close()
         assert (result.outcome, result.verdict) == ("Terminal", case.expect.verdict)
         lines = [json.loads(line) for line in path.read_text().splitlines() if line]

@@ -26,6 +26,7 @@ class FakeDesk:
         self.asked_leave: list[int] = []
         self.attempts: list[Attempt] = []
         self.model: str | None = None
+        self.paused = 0.0
         self.thinking: list[bool] = []
 
     async def before_attempt(self, number: int) -> None:

@@ -92,6 +92,27 @@ def test_a_broken_line_is_told_with_its_place_and_the_others_are_read(read):
     assert (problem.code, problem.line, problem.column) == ("json-syntax", 2, 12)
 
 
+def test_all_that_is_wrong_with_a_case_is_told_each_at_its_own_place(read):
+    _, problems = read({"id": "a", "params": {"x": 1}, "state": [], "data": [{"id": "d", "colour": "red"}]})
+    assert [(p.pointer, p.line, p.column) for p in problems] == [
+        ("/params/x", 1, 24),
+        ("/state", 1, 33),
+        ("/data/0/source", 1, 55),
+        ("/data/0/type", 1, 55),
+        ("/data/0/content", 1, 55),
+        ("/data/0/colour", 1, 67),
+    ]
+
+
+def test_of_a_file_without_an_end_no_more_is_read_than_shows_its_size(tree):
+    cases, (problem,) = read_cases(Path("/dev/zero"), tree)
+    assert cases == ()
+    assert (problem.code, problem.message) == (
+        "file-unreadable",
+        "The cases cannot be read: The file is larger than 16 MB.",
+    )
+
+
 def test_a_missing_file_is_one_problem(tmp_path, tree):
     cases, (problem,) = read_cases(tmp_path / "none.jsonl", tree)
     assert cases == ()
@@ -102,21 +123,44 @@ def test_a_missing_file_is_one_problem(tmp_path, tree):
 @pytest.mark.parametrize(
     ("case", "pointer", "words"),
     [
-        ([], "", "A case is an object."),
-        ({"verdict": "x"}, "/id", "lacks 'id'"),
-        ({"id": " "}, "/id", "'id' holds a name"),
-        ({"id": "a", "expct": {}}, "/expct", "no member 'expct'"),
-        ({"id": "a", "expect": {"verdct": "x"}}, "/expect/verdct", "no member 'expect.verdct'"),
-        ({"id": "a", "expect": {"outcome": "Done"}}, "/expect/outcome", "'expect.outcome' does not fit"),
+        ([], "", "A case must be an object."),
+        ({"verdict": "x"}, "/id", "'id' is missing."),
+        ({"id": " "}, "/id", "'id' is wrong: it is blank."),
+        ({"id": 5}, "/id", "'id' must be text; 'id' holds a name."),
+        ({"id": "a", "expct": {}}, "/expct", "'expct' is not known."),
+        ({"id": "a", "expect": {"verdct": "x"}}, "/expect/verdct", "'expect.verdct' is not known."),
+        (
+            {"id": "a", "expect": {"outcome": "Done"}},
+            "/expect/outcome",
+            "must be 'Terminal', 'Unknown'",
+        ),
+        ({"id": "a", "expect": {"path": ["a", 1]}}, "/expect/path/1", "'expect.path.1' must be text"),
+        ({"id": "a", "tree": {"id": "t", "version": True}}, "/tree/version", "must be a whole number"),
+        ({"id": "a", "tree": {"id": "t", "version": 1.0}}, "/tree/version", "must be a whole number"),
+        ({"id": "a", "budget": {"maxLlmCalls": True}}, "/budget/maxLlmCalls", "must be a whole number"),
+        ({"id": "a", "budget": {"maxLlmCalls": 1.0}}, "/budget/maxLlmCalls", "must be a whole number"),
+        ({"id": "a", "conditions": {"verify": 1}}, "/conditions/verify", "must be true or false or a list"),
+        ({"id": "a", "conditions": {"verify": [True, 1]}}, "/conditions/verify/1", "must be true or false"),
         ({"id": "a", "params": {"n": 1}}, "/params/n", "a text for each parameter"),
-        ({"id": "a", "data": [{"id": "d"}]}, "/data/0/source", "lacks 'data.0.source'"),
+        ({"id": "a", "data": [{"id": "d"}]}, "/data/0/source", "'data.0.source' is missing."),
         ({"id": "a", "answers": {"classify": 1}}, "/answers/classify", "for each node an answer"),
         ({"id": "a", "conditions": {"verify": "true"}}, "/conditions/verify", "true or false"),
-        ({"id": "a", "actions": {"collect": {}}}, "/actions/collect", "a result with a status"),
-        ({"id": "a", "actions": {"collect": {"status": "ok"}}}, "/actions/collect", "a result with a status"),
+        ({"id": "a", "actions": {"collect": {}}}, "/actions/collect/status", "is missing"),
+        ({"id": "a", "actions": {"collect": 5}}, "/actions/collect", "a result with a status"),
+        ({"id": "a", "actions": {"collect": {"status": "ok"}}}, "/actions/collect/status", "'success'"),
+        (
+            {"id": "a", "actions": {"collect": [{"status": "success"}, {"status": "ok"}]}},
+            "/actions/collect/1/status",
+            "'actions.collect.1.status' must be 'success'",
+        ),
         ({"id": "a", "budget": {"maxNodeVisits": "3"}}, "/budget/maxNodeVisits", "limits as a tree has"),
-        ({"id": "a", "budget": {"visits": 3}}, "/budget/visits", "no member 'visits'"),
-        ({"id": "a", "budget": {"maxNodeVisits": 0}}, "/budget", "must be positive"),
+        ({"id": "a", "budget": {"visits": 3}}, "/budget/visits", "'budget.visits' is not known."),
+        ({"id": "a", "budget": {"maxNodeVisits": 0}}, "/budget/maxNodeVisits", "must be positive"),
+        (
+            {"id": "a", "budget": {"maxElapsedTime": "-00:00:01"}},
+            "/budget/maxElapsedTime",
+            "must be positive",
+        ),
     ],
 )
 def test_what_is_no_case_is_told_once_with_its_place(read, case, pointer, words):
@@ -181,15 +225,16 @@ def test_a_pin_belongs_to_a_node_of_its_kind(read, members, node):
 
 
 @pytest.mark.parametrize(
-    "members",
+    ("members", "pointer"),
     [
-        {"answers": {"classify": "Supported"}},
-        {"answers": {"classify": ["supported", "Supported"]}},
-        {"expect": {"answers": {"classify": "Supported"}}},
+        ({"answers": {"classify": "Supported"}}, "/answers/classify"),
+        ({"answers": {"classify": ["supported", "Supported"]}}, "/answers/classify/1"),
+        ({"expect": {"answers": {"classify": "Supported"}}}, "/expect/answers/classify"),
     ],
 )
-def test_an_answer_that_is_not_allowed_is_told_with_those_that_are(read, members):
+def test_an_answer_that_is_not_allowed_is_told_with_those_that_are(read, members, pointer):
     problem = only_problem(read, "", {"id": "a", **members})
+    assert problem.pointer == pointer
     assert (problem.code, problem.node, problem.line) == ("case-answer-unknown", "classify", 2)
     assert problem.message.endswith("allowed are: supported, unsupported, unknown.")
 

@@ -1,5 +1,6 @@
 """Catalogs: keys are unique, and a project's own file adds to them."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,7 @@ def test_a_catalog_is_not_changed_by_adding_to_it():
     after = before.with_actions([FunctionAction("load", nothing)]).with_external(["ship"], ["isOpen"])
     assert not before.actions
     assert set(after.actions) == {"load"}
-    assert after.external_actions == {"ship"}
+    assert after.external_actions == {"ship": (0, 0)}
     assert after.predicates == before.predicates
 
 
@@ -120,6 +121,58 @@ def test_a_predicate_whose_parameters_cannot_be_understood_is_refused_when_its_f
     )
     with pytest.raises(CatalogError, match=r"catalog\.py: .* predicate 'odd' .*NameError"):
         Catalog().with_module(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("@predicate('odd')\nasync def odd(context) -> bool: ...", "must be a plain 'def'"),
+        ("@predicate('odd')\ndef odd(context):\n    yield True", "must be a plain 'def'"),
+        ("@predicate('odd')\ndef odd() -> bool: ...", "cannot be understood"),
+        ("@predicate('odd')\ndef odd(context, day, /) -> bool: ...", "cannot be understood"),
+        ("@predicate('odd')\ndef odd(context, _day: str) -> bool: ...", "cannot be understood"),
+        ("@predicate('odd')\ndef odd(context, model_config: str) -> bool: ...", "cannot be understood"),
+        ("@predicate(' ')\ndef odd(context) -> bool: ...", "duplicate or empty key ' '"),
+        ("@action(5)\nasync def odd(context): ...", "duplicate or empty key '5'"),
+        ("@action('odd')\ndef odd(context): ...", "must be an 'async def'"),
+        ("@action('odd', llm_calls=5)\nasync def odd(context): ...", "as in llm_calls=(0, 2)"),
+        ("@action('odd', llm_calls=(2, 1))\nasync def odd(context): ...", "as in llm_calls=(0, 2)"),
+        ("@action('odd', llm_calls=('0', '1'))\nasync def odd(context): ...", "as in llm_calls=(0, 2)"),
+    ],
+)
+def test_an_entry_that_could_never_do_its_work_is_refused_when_its_file_is_loaded(tmp_path, text, reason):
+    file = tmp_path / "catalog.py"
+    file.write_text(f"from engine import action, predicate\n\n{text}\n")
+    with pytest.raises(CatalogError, match=re.escape(reason)):
+        Catalog().with_module(file)
+
+
+def test_a_parameter_may_be_called_as_anything_else_is(tmp_path):
+    file = tmp_path / "catalog.py"
+    file.write_text(
+        "from engine import predicate\n\n@predicate('odd')\n"
+        "def odd(context, json: str, copy: str, schema: str) -> bool: return json + copy == schema\n"
+    )
+    odd = Catalog().with_module(file).predicates["odd"]
+    parameters = {"json": "a", "copy": "b", "schema": "ab"}
+    assert odd.evaluate(PredicateContext("n", {}, DataStore(), parameters))
+
+
+def test_an_entry_with_two_names_in_its_file_is_one(tmp_path):
+    file = tmp_path / "catalog.py"
+    file.write_text(
+        "from engine import predicate\n\n@predicate('odd')\n"
+        "def odd(context) -> bool: return True\n\nother = odd\n"
+    )
+    assert set(Catalog().with_module(file).predicates) == {"odd"}
+
+
+def test_what_else_stands_in_a_file_is_not_asked_anything(tmp_path):
+    file = tmp_path / "catalog.py"
+    file.write_text(
+        "class Proxy:\n    def __getattr__(self, name): raise RuntimeError('not here')\n\nproxy = Proxy()\n"
+    )
+    assert Catalog().with_module(file) == Catalog()
 
 
 def test_such_a_predicate_handed_over_by_hand_is_refused_when_a_tree_is_checked():

@@ -2,19 +2,31 @@
 
 import random
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import networkx as nx
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from engine import jsontext
 from engine.catalog import Catalog, FunctionPredicate, PredicateContext
 from engine.checks import Checker, Runnable, check, fix, problems_of, runnable
+from engine.conversation import build_context, estimate_tokens
+from engine.data import DataSnapshot
 from engine.errors import TreeInvalid
 from engine.predicates import standard_catalog
-from engine.tree import ActionNode, AnyNode, Budget, Json, OpaqueNode, TimeSpan, Tree
+from engine.tree import (
+    ActionNode,
+    AnyNode,
+    Budget,
+    ClassifyNode,
+    Json,
+    OpaqueNode,
+    TimeSpan,
+    Transition,
+    Tree,
+)
 from engine.treefile import read_tree
 from tests.builders import (
     action,
@@ -504,8 +516,19 @@ def test_questions_on_different_ways_do_not_add_up():
     assert lints(wide) == []
 
 
+def test_questions_in_a_circle_add_up():
+    circle = tree(
+        a=classify("A?", {"yes": "b"}, unknown="end"),
+        b=classify("B?", {"yes": "c"}, unknown="a"),
+        c=classify("C?", {"yes": "end"}, unknown="a"),
+        end=terminal("done"),
+    )
+    assert lints(circle.replace(budget=Budget(max_llm_calls=6))) == ["cycle-bounded"]
+    assert lints(circle.replace(budget=Budget(max_llm_calls=5))) == ["cycle-bounded", "budget-calls-tight"]
+
+
 def test_a_budget_of_visits_covers_the_shortest_way():
-    assert lints(condition_tree().replace(budget=Budget(max_node_visits=2))) == []
+    assert lints(condition_tree().replace(budget=Budget(max_node_visits=2))) == ["budget-terminals-out"]
     longer = tree(
         a=condition("dataExists", parameters={"type": "x"}, then="b", otherwise="b"),
         b=condition("dataExists", parameters={"type": "y"}, then="end", otherwise="end"),
@@ -513,6 +536,86 @@ def test_a_budget_of_visits_covers_the_shortest_way():
     )
     assert lints(longer.replace(budget=Budget(max_node_visits=3))) == []
     assert lints(longer.replace(budget=Budget(max_node_visits=2))) == ["budget-visits-short"]
+
+
+def test_terminals_out_of_the_budget_are_warned_about_together():
+    few = evidence_tree().replace(budget=budget(visits=2, calls=1))
+    found = [p for p in check(few, CATALOG) if p.code == "budget-terminals-out"]
+    assert [(p.message, p.severity, p.pointer) for p in found] == [
+        (
+            "maxNodeVisits is 2 and maxLlmCalls is 1, so no run ends at 'approved', 'unknown'.",
+            "warning",
+            "/budget",
+        )
+    ]
+
+
+def test_one_way_to_a_terminal_keeps_to_both_limits_at_once():
+    either = tree(
+        a=condition("dataExists", parameters={"type": "x"}, then="b", otherwise="c"),
+        b=classify("B?", {"yes": "end"}, unknown="other"),
+        c=action("load", success="d"),
+        d=action("load", success="end"),
+        end=terminal("done"),
+        other=terminal("else"),
+    )
+    assert lints(either.replace(budget=Budget(max_node_visits=3, max_llm_calls=2))) == []
+    assert lints(either.replace(budget=Budget(max_node_visits=4, max_llm_calls=1))) == [
+        "budget-calls-tight",
+        "budget-terminals-out",
+    ]
+
+
+def test_calls_an_action_declares_count_against_the_budget():
+    dear = CATALOG.with_external({"collectEvidence": (1, 3)})
+    roomy = evidence_tree().replace(budget=budget(calls=2))
+    assert lints(roomy) == []
+    assert lints(roomy, dear) == ["budget-terminals-out"]
+
+
+def test_no_terminal_is_out_of_the_budget_while_a_branch_leads_nowhere():
+    few = evidence_tree().replace(budget=budget(visits=2))
+    collect = few.nodes["collect"]
+    loose = (*collect.transitions[:-1], Transition(condition="permanentFailure", next_node_id="gone"))
+    unfinished = few.replace(nodes={**few.nodes, "collect": collect.replace(transitions=loose)})
+    assert "budget-terminals-out" in [p.code for p in check(few, CATALOG)]
+    assert "budget-terminals-out" not in [p.code for p in check(unfinished, CATALOG)]
+
+
+def test_questions_that_fit_into_no_request_are_warned_about():
+    tight = Budget(max_context_tokens=100)
+    long = tree(q=classify("Is it? " * 60, {"yes": "end"}, unknown="end"), end=terminal("done"))
+    assert [(p.code, p.message, p.field) for p in check(long.replace(budget=tight))] == [
+        (
+            "budget-context-short",
+            "maxContextTokens is 100, too few to ask 'q': even with nothing known yet it takes 161.",
+            "maxContextTokens",
+        )
+    ]
+    named = tree(q=classify("{{" + "n" * 500 + "}}?", {"yes": "end"}, unknown="end"), end=terminal("done"))
+    assert lints(named.replace(budget=tight)) == []
+    assert lints(named.replace(budget=tight, system_prompt="Go by it. " * 60)) == ["budget-context-short"]
+
+
+@given(trees(), st.sampled_from([None, " ", "Be brief."]), st.sampled_from([None, "\t", "Go"]))
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+def test_a_question_fits_exactly_when_its_prompt_does(any_tree: Tree, system: str | None, task: str | None):
+    asking = any_tree.replace(system_prompt=system, task=task)
+    asked = [node for node in asking.nodes.values() if isinstance(node, ClassifyNode)]
+    assume(not any("{{" in (node.task or "") for node in asked))
+    prompts = [build_context(asking, node, {}, DataSnapshot(()), {}) for node in asked]
+    takes = max(map(estimate_tokens, prompts), default=1)
+    for tokens, told in ((takes, False), (takes - 1, bool(asked))):
+        budget = Budget(max_context_tokens=tokens)
+        found = [p.message for p in check(asking.replace(budget=budget)) if p.code == "budget-context-short"]
+        assert bool(found) is told
+        assert all(message.endswith(f"it takes {takes}.") for message in found)
+
+
+def test_a_budget_that_is_no_budget_is_told_as_that_only():
+    assert [p.code for p in check(asked("yes").replace(budget=Budget(max_context_tokens=0)))] == [
+        "budget-invalid"
+    ]
 
 
 def test_a_retry_at_once_is_warned_about():
@@ -578,6 +681,9 @@ def test_a_tree_with_errors_is_not_runnable():
         ),
         tree(a=terminal("a").replace(transitions=to(success="a"))),
         read_tree(as_bytes(with_at(as_json(one_terminal()), ["nodes", "start", "task"], "A?"))).tree,
+        asked("yes", "unknown "),
+        one_terminal().replace(name=" ", description=""),
+        tree(a=terminal("a").replace(name="", description="\t")),
     ],
 )
 def test_a_fix_leaves_nothing_to_complain_about(broken: Tree):
@@ -600,6 +706,9 @@ def test_a_trimmed_answer_keeps_its_branch():
 def test_what_has_no_safe_fix_is_left_alone():
     unlinked = tree(a=terminal("a"), b=terminal("b"))
     assert fix(unlinked, check(unlinked)[0]) is None
+    for only in ("Unknown", "unknown"):
+        alone = asked(only)
+        assert [fix(alone, problem) for problem in check(alone)] == [None]
 
 
 # ------------------------------------------------------------------------------------------ any tree
@@ -660,9 +769,17 @@ DEFECTS: list[Defect] = [
 ]
 
 
+MUTATIONS: Final = 15
+"""Of each defect; all defects together make 300 at least."""
+
+
+def test_the_defects_make_three_hundred_mutations():
+    assert len(DEFECTS) * MUTATIONS >= 300
+
+
 @pytest.mark.parametrize(("code", "place", "value"), DEFECTS, ids=[code for code, *_ in DEFECTS])
 @given(any_tree=trees(), data=st.data())
-@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(max_examples=MUTATIONS, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 def test_one_defect_is_refused_with_its_code_and_place(
     code: str,
     place: Callable[[dict[str, Any], str], list[str | int] | None],
@@ -672,8 +789,7 @@ def test_one_defect_is_refused_with_its_code_and_place(
 ):
     document = as_json(any_tree)
     places = [path for node_id in document["nodes"] if (path := place(document, node_id)) is not None]
-    if not places:
-        return
+    assume(places)
     path = data.draw(st.sampled_from(places))
     pointer = jsontext.pointer(*path)
     found = in_file(with_at(document, path, value))
@@ -749,7 +865,7 @@ def edited(chance: random.Random, now: Tree) -> Tree:
         case 8:
             return now.replace(
                 start_node_id=anywhere,
-                budget=chance.choice([None, budget(calls=0), budget(visits=1, calls=9)]),
+                budget=chance.choice([None, budget(calls=0), budget(visits=1, calls=9), budget(tokens=1)]),
             )
         case _:
             nodes = dict(sorted(nodes.items(), key=lambda _: chance.random()))

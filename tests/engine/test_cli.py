@@ -81,7 +81,7 @@ def test_warnings_are_told_and_give_code_0():
         f"{EVIDENCE}:16:7: warning: Action 'collectEvidence' for node 'collect' is not registered. "
         "[action-unknown] (node collect)"
     )
-    assert said.last == "1 warning, 1 info"
+    assert said.last == "2 warnings, 1 info"
 
 
 def test_with_trust_the_projects_own_action_is_known():
@@ -211,6 +211,33 @@ def test_a_broken_project_file_is_told_once_for_all_its_trees(project):
     assert item["line"] == 1
 
 
+@pytest.mark.parametrize(
+    ("document", "code", "severity", "pointer", "place"),
+    [
+        ({"colour": 1, "catalog": []}, "member-unknown", "warning", "/colour", (2, 3)),
+        ({"catalog": ["catalog.py", "../a.py"]}, "catalog-invalid", "error", "/catalog/1", (4, 5)),
+        ({"format": 1, "external": []}, "project-invalid", "error", "/external", (3, 3)),
+    ],
+)
+def test_what_is_wrong_with_a_project_is_told_at_its_place(project, document, code, severity, pointer, place):
+    (project / "treewright.json").write_text(json.dumps(document, indent=2))
+    said = Said("check", project / "tree.json", "--trust", "--json")
+    assert said.code == (severity == "error")
+    (item,) = [item for item in said.json if item["file"].endswith("treewright.json")]
+    assert (item["code"], item["severity"], item["pointer"]) == (code, severity, pointer)
+    assert (item["line"], item["column"]) == place
+
+
+@pytest.mark.parametrize("document", [{"catalog": ["none.py"]}, {"format": 2}])
+def test_what_only_a_whole_project_could_know_is_no_fault_of_the_tree(project, change, document):
+    (project / "treewright.json").write_text(json.dumps(document))
+    said = Said("check", change('"predicateKey": "dataExists"', '"predicateKey": "own"'), "--trust", "--json")
+    assert [item["file"] for item in said.json if item["severity"] == "error"] == [
+        str(project / "treewright.json")
+    ]
+    assert "action-unknown" not in {item["code"] for item in said.json}
+
+
 def test_a_catalog_that_cannot_be_loaded_is_an_error(project):
     (project / "catalog.py").write_text("1 / 0\n")
     assert Said("check", project / "tree.json").code == 0
@@ -237,32 +264,81 @@ def test_export_writes_a_file(project, tmp_path):
     compact = json.dumps(json.loads(EVIDENCE.read_bytes()))
     (project / "tree.json").write_text(compact)
     out = tmp_path / "out.json"
-    assert Said("export", project / "tree.json", "-o", out).code == 0
+    assert Said("export", project / "tree.json", out).code == 0
     assert out.read_bytes() == EVIDENCE.read_bytes()
     assert [path.name for path in tmp_path.iterdir() if "out" in path.name] == ["out.json"]
 
 
+@pytest.mark.parametrize(
+    ("form", "begins"),
+    [("json", "{"), ("mmd", "---\ntitle"), ("dot", "digraph"), ("html", "<!DOCTYPE html>")],
+)
+def test_the_name_of_the_file_or_the_format_says_what_is_exported(tmp_path, form, begins):
+    named = Said("export", EVIDENCE, tmp_path / f"out.{form.upper()}")
+    told = Said("export", EVIDENCE, tmp_path / "out", "--format", form)
+    printed = Said("export", EVIDENCE, "--format", form)
+    assert (named.code, named.out, named.err, told.code, told.err) == (0, "", "", 0, "")
+    assert printed.out.startswith(begins)
+    assert {path.read_text("utf-8") for path in tmp_path.iterdir()} == {printed.out}
+
+
+def test_a_report_tells_what_runs_cost():
+    assert "The smallest budget in which every end" in Said("export", EVIDENCE, "--format", "html").out
+
+
 def test_export_is_refused_with_the_reason_while_there_are_errors(change, tmp_path):
     out = tmp_path / "out.json"
-    said = Said("export", change('"nextNodeId": "classify"', '"nextNodeId": "gone"'), "-o", out)
+    said = Said("export", change('"nextNodeId": "classify"', '"nextNodeId": "gone"'), out)
     assert said.code == 1
     assert "target-missing" in said.err
     assert said.out == ""
     assert not out.exists()
 
 
+@pytest.mark.parametrize("form", ["mmd", "dot", "html"])
+def test_an_unfinished_tree_is_shown_as_it_is_and_its_errors_are_told(change, form):
+    said = Said("export", change('"nextNodeId": "classify"', '"nextNodeId": "gone"'), "--format", form)
+    assert said.code == 0
+    assert "gone" in said.out
+    assert "target-missing" in said.err
+    assert said.err.endswith("It is shown as it is; it cannot be run.\n")
+
+
+@pytest.mark.parametrize("form", ["json", "mmd", "dot", "html"])
+def test_a_tree_with_a_part_that_cannot_be_understood_is_not_exported(change, form):
+    said = Said("export", change('"type": "condition"', '"type": "condition", "name": 7'), "--format", form)
+    assert (said.code, said.out) == (1, "")
+    assert "type-invalid" in said.err
+
+
 def test_export_to_a_place_that_cannot_be_written_is_one_message(tmp_path):
-    said = Said("export", EVIDENCE, "-o", tmp_path / "none" / "out.json")
+    said = Said("export", EVIDENCE, tmp_path / "none" / "out.json")
     assert said.code == 1
     assert said.err.count("\n") == 1
     assert "cannot be written" in said.err
 
 
-def test_export_refuses_a_file_named_as_a_picture(tmp_path):
-    said = Said("export", EVIDENCE, "-o", tmp_path / "tree.png")
-    assert said.code == 2
-    assert "not to .png" in said.told
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["tree.png"], "'.png' tells no form; name one with --format: json, mmd, dot, html."),
+        (["tree.dot", "--format", "mmd"], "named as one that holds dot, but --format says mmd"),
+    ],
+)
+def test_export_refuses_a_file_named_as_something_else(tmp_path, monkeypatch, args, words):
+    monkeypatch.chdir(tmp_path)
+    said = Said("export", EVIDENCE, *args)
+    assert (said.code, said.out) == (2, "")
+    assert words in said.told
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_that_is_exported_to_stays_one(tmp_path):
+    real, link = tmp_path / "real.mmd", tmp_path / "link.mmd"
+    link.symlink_to(real)
+    assert Said("export", EVIDENCE, link).code == 0
+    assert link.is_symlink()
+    assert real.read_text().startswith("---")
 
 
 # -- test ----------------------------------------------------------------------------------------------
@@ -627,14 +703,14 @@ def test_the_erasure_key_comes_from_the_parameter_the_project_names(project, tmp
 @pytest.mark.parametrize(
     ("decider", "args", "words"),
     [
-        ({"kind": "oracle"}, [], "'kind' of the decider must be ask, openai or anthropic"),
+        ({"kind": "oracle"}, [], "'kind' of the decider must be one of ask, openai, anthropic"),
         (
             {"kind": "openai", "model": 1, "baseUrl": "http://x"},
             [],
             "'model' of the decider must be the name of a model",
         ),
         ({"kind": "openai", "model": "m"}, [], "--base-url URL --model NAME"),
-        ({"kind": "openai", "model": "m", "baseUrl": "nonsense"}, [], "treewright.json: The address"),
+        ({"kind": "openai", "model": "m", "baseUrl": "nonsense"}, [], "json:1:59: error: The address"),
         (
             {"kind": "openai", "model": "m", "baseUrl": "http://x", "keyEnv": "NOT_SET"},
             ["--trust"],
@@ -650,6 +726,7 @@ def test_the_erasure_key_comes_from_the_parameter_the_project_names(project, tmp
         ),
         ({"kind": "openai", "structured": "xml"}, [], "'structured' of the decider must be prompt, json"),
         ({"kind": "openai", "fallbackModels": "m"}, [], "must be a list of names"),
+        ({"kind": "openai", "stream": 1}, [], "1:45: error: 'stream' of the decider must be true or false."),
     ],
 )
 def test_a_model_of_the_project_that_cannot_be_asked_is_one_message(project, decider, args, words):
@@ -663,7 +740,13 @@ def test_a_model_of_the_project_that_cannot_be_asked_is_one_message(project, dec
 def test_no_command_changes_anything_beside_the_tree(project):
     before = files_of(project)
     tree = project / "tree.json"
-    for args in (["check", tree, "--trust"], ["test", tree], ["export", tree]):
+    for args in (
+        ["check", tree, "--trust"],
+        ["test", tree],
+        ["bounds", tree],
+        ["paths", tree],
+        ["export", tree],
+    ):
         Said(*args)
     Said("run", tree, "--case", "supported", "--trust", "--transcript")
     assert files_of(project) == before
@@ -672,4 +755,4 @@ def test_no_command_changes_anything_beside_the_tree(project):
 def test_what_later_versions_bring_is_not_there_yet():
     said = Said("--help")
     commands = set(re.findall(r"^│ (\w+)  ", said.out, re.MULTILINE))
-    assert commands == {"check", "run", "test", "export"}
+    assert commands == {"check", "run", "test", "bounds", "paths", "export"}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine import jsontext
-from engine.errors import DocumentRefused
+from engine.errors import DocumentRefused, Problem
 from tests.builders import json_values, words
 
 SUITE = Path(__file__).parents[1] / "data" / "jsontestsuite" / "test_parsing"
@@ -107,6 +107,21 @@ def test_a_refusal_names_its_place(data: bytes, expected: tuple[str, int, int]):
 def test_unusual_documents_are_accepted(data: bytes, expected: object):
     value = jsontext.parse(data)
     assert expected is None or value == expected
+
+
+def test_a_file_may_be_as_large_as_a_document_and_not_a_byte_larger(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(jsontext, "MAX_BYTES", 4)
+    file = tmp_path / "a.json"
+    file.write_bytes(b"[12]")
+    assert jsontext.document_bytes(file) == b"[12]"
+    file.write_bytes(b"[123]")
+    with pytest.raises(DocumentRefused) as caught:
+        jsontext.document_bytes(file)
+    assert caught.value.problem == Problem(
+        "json-too-large", "error", "The file is larger than 16 MB.", line=1, column=1
+    )
+    with pytest.raises(DocumentRefused):
+        jsontext.document_bytes(Path("/dev/zero"))
 
 
 def test_a_long_name_is_cut_in_the_message():

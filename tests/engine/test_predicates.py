@@ -1,14 +1,15 @@
 """The built-in predicates, row by row, and the catalog of a project."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from engine.catalog import PredicateContext
 from engine.data import DataItem, DataStore
-from engine.errors import CatalogError, ProjectError
+from engine.errors import ProjectError
 from engine.predicates import BUILT_IN, catalog_of, standard_catalog
-from engine.project import External, ExternalAction, Project
+from engine.project import External, ExternalAction, Project, load_project
 from engine.tree import Json
 
 
@@ -100,7 +101,7 @@ def test_external_keys_are_known_without_trust(tmp_path: Path):
         external=External(actions={"ship": ExternalAction(llm_calls=(0, 2))}, predicates=("isOpen",)),
     )
     catalog = catalog_of(project, tmp_path, trusted=False)
-    assert catalog.external_actions == {"ship"}
+    assert catalog.external_actions == {"ship": (0, 2)}
     assert catalog.external_predicates == {"isOpen"}
     assert set(catalog.predicates) == set(standard_catalog().predicates)
 
@@ -117,7 +118,7 @@ def test_a_catalog_file_stays_inside_the_folder(tmp_path: Path, name: str):
     folder = tmp_path / "project"
     folder.mkdir()
     (tmp_path / "catalog.py").write_text("raise SystemExit('ran')")
-    with pytest.raises(ProjectError, match="outside"):
+    with pytest.raises(ProjectError, match="lies outside the project's folder"):
         catalog_of(Project(catalog=(name.format(outside=tmp_path),)), folder, trusted=True)
 
 
@@ -132,5 +133,35 @@ def test_a_link_does_not_lead_outside_the_folder(tmp_path: Path):
 
 def test_a_project_may_not_take_a_built_in_key(tmp_path: Path):
     (tmp_path / "catalog.py").write_text(MODULE.replace("isWeekend", "dataExists"))
-    with pytest.raises(CatalogError, match="dataExists"):
+    with pytest.raises(ProjectError, match="dataExists"):
         catalog_of(Project(catalog=("catalog.py",)), tmp_path, trusted=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("../other.py", "The catalog file '../other.py' lies outside the project's folder."),
+        ("a\0b.py", "cannot be found"),
+        ("none.py", "none.py: loading it failed with FileNotFoundError."),
+        ("broken.py", "broken.py: loading it failed with ZeroDivisionError."),
+        ("catalog.txt", "catalog.txt: this is not a Python file."),
+    ],
+)
+def test_a_catalog_that_cannot_be_loaded_is_told_at_its_place_in_the_project(
+    tmp_path: Path, name: str, words: str
+):
+    (tmp_path / "good.py").write_text(MODULE)
+    (tmp_path / "broken.py").write_text("1 / 0")
+    (tmp_path / "catalog.txt").write_text("")
+    (tmp_path / "treewright.json").write_text(json.dumps({"catalog": ["good.py", name]}, indent=2))
+    with pytest.raises(ProjectError) as caught:
+        catalog_of(load_project(tmp_path), tmp_path, trusted=True)
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.pointer, problem.line, problem.column) == (
+        "catalog-invalid",
+        "/catalog/1",
+        4,
+        5,
+    )
+    assert words in problem.message
+    assert str(caught.value) == f"{tmp_path / 'treewright.json'}:4:5: {problem.message}"

@@ -13,20 +13,24 @@ from engine.deciders.person import PersonDecider
 from engine.deciders.scripted import ScriptedDecider
 from engine.deciders.text import TextDecider
 from engine.errors import LlmError
-from engine.llm import Completion
+from engine.llm import Completion, Request
 from engine.records import (
     DROP,
     ChoiceAnswer,
     Counters,
+    DecisionRecorder,
     MemorySink,
     Record,
+    Redact,
     TokenUsage,
+    digested,
     line_of,
+    masked,
     recorded,
 )
 from engine.run import Inputs, Run
 from engine.session import Session
-from engine.tree import Json, Tree
+from engine.tree import Budget, Json, Tree
 from tests.engine.deciding import BAD, OK, FakeClient, question, unavailable
 
 pytestmark = pytest.mark.anyio
@@ -106,22 +110,25 @@ def raising(error: BaseException) -> Deciding:
 
 async def kept_of(decider: Decider, asked: Question | None = None) -> tuple[Record, ...]:
     sink = MemorySink()
-    await recorded(decider, sink).decide(asked or question(answers=("a", "b", "c")))
+    async with DecisionRecorder(sink) as recorder:
+        await recorded(decider, recorder).decide(asked or question(answers=("a", "b", "c")))
     return tuple(decision.record for decision in sink.decisions)
 
 
 async def run_of(decider: Decider, sink: MemorySink, **inputs) -> Run:
-    run = Session(decider=decider, records=sink).start(TREE, Inputs(**inputs))
-    await run.finish()
+    async with DecisionRecorder(sink) as recorder:
+        run = Session(decider=decider, recorder=recorder).start(TREE, Inputs(**inputs))
+        await run.finish()
     return run
 
 
 async def test_one_decision_is_one_record_and_comes_back_as_it_was() -> None:
     decision, sink = Decision("a"), MemorySink()
-    stage = recorded(saying(decision), sink)
-    assert await stage.decide(question(answers=("a", "b"))) is decision
+    async with DecisionRecorder(sink) as recorder:
+        stage = recorded(saying(decision), recorder)
+        assert await stage.decide(question(answers=("a", "b"))) is decision
     assert len(sink.decisions) == 1
-    assert stage.counters == Counters(written=1)
+    assert recorder.counters == Counters(written=1)
 
 
 async def test_a_text_model_is_recorded_one_hot_with_what_it_took() -> None:
@@ -220,20 +227,19 @@ async def test_a_model_that_could_not_be_asked_is_recorded_by_kind_and_the_run_f
 
 async def test_a_failed_decision_says_who_was_asked_where_that_is_known() -> None:
     sink, client = MemorySink(), FakeClient([])
-    with pytest.raises(LlmError):
-        await recorded(raising(unavailable()), sink, source=client).decide(question())
+    async with DecisionRecorder(sink) as recorder:
+        with pytest.raises(LlmError):
+            await recorded(raising(unavailable()), recorder, source=client).decide(question())
     record = sink.decisions[0].record
     assert (record.provider, record.endpoint, record.default_model) == ("fake", "http://fake/v1", "own-model")
 
 
 @pytest.mark.parametrize("error", [asyncio.CancelledError(), ValueError("a fault of ours")])
 async def test_a_decision_that_was_not_made_leaves_no_record(error: BaseException) -> None:
-    sink = MemorySink()
-    stage = recorded(raising(error), sink)
-    with pytest.raises(type(error)):
-        await stage.decide(question())
-    assert sink.decisions == ()
-    assert stage.counters == Counters()
+    async with DecisionRecorder(MemorySink()) as recorder:
+        with pytest.raises(type(error)):
+            await recorded(raising(error), recorder).decide(question())
+    assert recorder.counters == Counters()
 
 
 async def test_where_nobody_was_asked_nothing_is_recorded() -> None:
@@ -290,10 +296,11 @@ async def test_the_observation_is_not_recorded() -> None:
 async def test_scripted_decisions_are_recorded_only_when_asked_for() -> None:
     for asked in (False, True):
         sink = MemorySink()
-        stage = recorded(ScriptedDecider({"classify": "supported"}), sink, scripted=asked).for_run()
-        await stage.decide(question())
+        async with DecisionRecorder(sink) as recorder:
+            stage = recorded(ScriptedDecider({"classify": "supported"}), recorder, scripted=asked).for_run()
+            await stage.decide(question())
         assert [d.record.provider for d in sink.decisions] == ["scripted"] * asked
-        assert stage.counters.written == asked
+        assert recorder.counters.written == asked
 
 
 async def test_failover_is_recorded_with_the_model_that_served() -> None:
@@ -306,6 +313,24 @@ async def test_failover_is_recorded_with_the_model_that_served() -> None:
     assert record.tree.failover == ("first",)
 
 
+async def test_a_key_that_is_not_accepted_leads_to_no_other_model() -> None:
+    client = FakeClient([LlmError("canary", kind="status", transient=False, status=401)])
+    sink = MemorySink()
+    run = await run_of(TextDecider(client, "first", ["second"]), sink)
+    assert (run.result.failure_kind, client.models) == ("llm", ["first"])
+    assert sink.decisions[0].record.error_kind == "Unauthorized"
+
+
+async def test_a_question_that_does_not_fit_is_not_put_and_not_recorded() -> None:
+    client, sink = FakeClient([OK]), MemorySink()
+    small = TREE.replace(budget=Budget(max_context_tokens=1))
+    async with DecisionRecorder(sink) as recorder:
+        session = Session(decider=TextDecider(client), recorder=recorder)
+        result = await session.start(small).finish()
+    assert (result.outcome, client.requests, sink.decisions) == ("Unknown", [], ())
+    assert result.classifications[0].reason == "context-budget"
+
+
 async def test_time_is_the_clocks() -> None:
     clock, sink = FakeClock(), MemorySink()
 
@@ -313,16 +338,69 @@ async def test_time_is_the_clocks() -> None:
         clock.seconds += 0.2125
         return Decision("a")
 
-    await recorded(Deciding(slowly), sink, clock=clock).decide(question(answers=("a",)))
+    async with DecisionRecorder(sink) as recorder:
+        await recorded(Deciding(slowly), recorder, clock=clock).decide(question(answers=("a",)))
     record = sink.decisions[0].record
     assert (record.started, record.latency_ms) == (NOON, 212.5)
 
 
-async def test_counters_are_shared_by_all_runs() -> None:
-    stage = recorded(saying(Decision("a")), MemorySink())
-    for _ in range(2):
-        await stage.for_run().decide(question(answers=("a",)))
-    assert stage.counters == Counters(written=2)
+async def test_latency_is_without_the_time_in_which_the_run_stood_still() -> None:
+    clock, sink = FakeClock(), MemorySink()
+
+    async def thinking(question: Question) -> str:
+        clock.seconds += 60
+        return question.answers[0]
+
+    class Slow(FakeClient):
+        async def complete(self, request: Request) -> Completion:
+            clock.seconds += 0.25
+            return await super().complete(request)
+
+    async with DecisionRecorder(sink) as recorder:
+        for decider in (TextDecider(Slow([OK])), PersonDecider(thinking)):
+            session = Session(decider=decider, recorder=recorder, clock=clock)
+            async for stop in session.start(TREE, stops_inside=["beforeAttempt"]):
+                clock.seconds += 600 if stop.phase == "beforeAttempt" else 0
+    assert [decision.record.latency_ms for decision in sink.decisions] == [250.0, 0.0]
+
+
+async def test_a_slow_sink_is_not_charged_to_the_run() -> None:
+    clock = FakeClock()
+
+    class Slow(MemorySink):
+        async def write(self, record: Record) -> None:
+            clock.seconds += 600
+            await super().write(record)
+
+    sink = Slow()
+    async with DecisionRecorder(sink) as recorder:
+        session = Session(decider=TextDecider(FakeClient([OK])), recorder=recorder, clock=clock)
+        result = await session.start(TREE).finish()
+    assert (result.verdict, result.usage.duration) == ("yes", 0.0)
+    assert len(sink.decisions) == 1
+
+
+async def test_one_recorder_counts_all_runs() -> None:
+    async with DecisionRecorder(MemorySink()) as recorder:
+        stage = recorded(saying(Decision("a")), recorder)
+        for _ in range(2):
+            await stage.for_run().decide(question(answers=("a",)))
+    assert recorder.counters == Counters(written=2)
+
+
+async def test_a_full_queue_slows_no_run_and_says_what_was_dropped() -> None:
+    class Shut(MemorySink):
+        async def write(self, record: Record) -> None:
+            await asyncio.Event().wait()
+
+    recorder = DecisionRecorder(Shut(), capacity=1, flush_timeout=0.001)
+    stage = recorded(saying(Decision("a")), recorder)
+    for _ in range(3):
+        assert (await stage.decide(question(answers=("a",)))).answer == "a"
+        await asyncio.sleep(0)
+    assert recorder.counters.dropped == 1
+    await recorder.close()
+    assert recorder.counters == Counters(dropped=3)
 
 
 # -- redaction, and what goes wrong --------------------------------------------------------------------
@@ -332,19 +410,21 @@ def stateful() -> Question:
     return replace(question(answers=("a",)), state=lambda: {"parameters": {"who": "canary"}, "data": []})
 
 
-async def test_the_redactor_decides_what_is_kept_of_the_state() -> None:
+async def redacted_by(redact: Redact) -> tuple[tuple[Record, ...], Counters]:
     sink = MemorySink()
-    stage = recorded(saying(Decision("a")), sink, redact=lambda _state: "rewritten")
-    await stage.decide(stateful())
-    assert sink.decisions[0].record.state == "rewritten"
+    async with DecisionRecorder(sink, redact=redact) as recorder:
+        decision = await recorded(saying(Decision("a")), recorder).decide(stateful())
+    assert decision.answer == "a"
+    return tuple(decision.record for decision in sink.decisions), recorder.counters
+
+
+async def test_the_redactor_decides_what_is_kept_of_the_state() -> None:
+    (record,), _ = await redacted_by(lambda _state: "rewritten")
+    assert record.state == "rewritten"
 
 
 async def test_a_redactor_may_drop_the_record() -> None:
-    sink = MemorySink()
-    stage = recorded(saying(Decision("a")), sink, redact=lambda _state: DROP)
-    assert (await stage.decide(stateful())).answer == "a"
-    assert sink.decisions == ()
-    assert stage.counters == Counters(dropped=1)
+    assert await redacted_by(lambda _state: DROP) == ((), Counters(dropped=1))
 
 
 def _raising(_state: Json) -> Json:
@@ -355,30 +435,43 @@ def _nothing(_state: Json) -> Json:
     return None
 
 
-@pytest.mark.parametrize("redact", [_raising, _nothing])
+@pytest.mark.parametrize("redact", [_raising, _nothing, lambda _state: 7])
 async def test_a_redactor_that_fails_keeps_no_record_and_the_decision_stands(
     redact, caplog: pytest.LogCaptureFixture
 ) -> None:
-    sink = MemorySink()
-    stage = recorded(saying(Decision("a")), sink, redact=redact)
-    assert (await stage.decide(stateful())).answer == "a"
-    assert sink.decisions == ()
-    assert stage.counters == Counters(failed=1)
+    assert await redacted_by(redact) == ((), Counters(failed=1))
+    assert [vars(entry)["event"] for entry in caplog.records] == [1011]
+    assert "Error" in caplog.text
     assert "canary" not in caplog.text
+
+
+async def test_texts_that_match_are_masked_wherever_they_stand() -> None:
+    redact = masked(r"[^\s@]+@[^\s@]+", r"\d{6,}", put="[gone]")
+    state: Json = {"a@b.example": ["mail a@b.example", {"iban": "number 1234567"}, 1234567, None]}
+    assert redact(state) == {"a@b.example": ["mail [gone]", {"iban": "number [gone]"}, 1234567, None]}
+    assert redact("a@b.example") == "[gone]"
+
+
+async def test_texts_can_be_kept_as_their_hashes() -> None:
+    assert digested({"a": ["text"]}) == {"a": ["4 characters, SHA-256 982d9e3eb996"]}
 
 
 async def test_a_sink_that_fails_is_logged_by_the_type_of_its_error_only(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    stage = recorded(saying(Decision("a")), Failing())
-    assert (await stage.decide(replace(stateful(), decision_id="canary", erasure_key="canary"))).answer == "a"
-    assert stage.counters == Counters(failed=1)
+    async with DecisionRecorder(Failing()) as recorder:
+        stage = recorded(saying(Decision("a")), recorder)
+        asked = replace(stateful(), decision_id="canary", erasure_key="canary")
+        assert (await stage.decide(asked)).answer == "a"
+    assert recorder.counters == Counters(failed=1)
     assert "OSError" in caplog.text
     assert "canary" not in caplog.text
 
 
-async def test_a_decision_of_a_foreign_decider_that_cannot_be_recorded_stands() -> None:
-    stage = recorded(saying(Decision("not one of them")), MemorySink())
-    assert (await stage.decide(question())).answer == "not one of them"
-    assert stage.counters == Counters(failed=1)
+async def test_a_decision_that_cannot_be_recorded_stands(caplog: pytest.LogCaptureFixture) -> None:
+    async with DecisionRecorder(MemorySink()) as recorder:
+        stage = recorded(saying(Decision("not one of them")), recorder)
+        assert (await stage.decide(question())).answer == "not one of them"
+    assert recorder.counters == Counters(failed=1)
+    assert [vars(entry)["event"] for entry in caplog.records] == [1013]

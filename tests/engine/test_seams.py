@@ -68,7 +68,7 @@ def test_an_example_is_short_and_uses_the_front_door_only(title):
         assert len(lines) < 16 if title == FIRST else len(lines) < 15
         for node in ast.walk(ast.parse(code)):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("engine"):
-                assert node.module in ("engine", "engine.records", "engine.evaluate")
+                assert node.module in ("engine", "engine.analysis", "engine.records", "engine.evaluate")
 
 
 async def test_the_first_example_reaches_its_verdict():
@@ -176,7 +176,7 @@ async def test_an_own_transcript_sink_makes_no_file(at_the_root):
 async def test_own_record_sinks_and_ids_are_used():
     names = await shown("A record sink, a clock and ids")
     assert names["result"].execution_id == "run-1"
-    assert len(names["records"].decisions) == 1
+    assert len(names["sink"].decisions) == 1
 
 
 # ------------------------------------------------------------------------------------------ who goes first

@@ -119,7 +119,8 @@ class Driver:
 
     async def press(self, name: str) -> None:
         """Press a button."""
-        QTest.mouseClick(self.seen(QPushButton, name), Qt.MouseButton.LeftButton)
+        button = self.seen(QPushButton, name)
+        await by_hand(lambda: QTest.mouseClick(button, Qt.MouseButton.LeftButton))
         await asyncio.sleep(TICK)
 
     async def connect(self, source: NodeId, branch: str, target: NodeId) -> None:

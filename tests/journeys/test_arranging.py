@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtPrintSupport import QPrinter
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 
@@ -208,8 +209,18 @@ def test_each_document_keeps_its_view_while_another_is_shown(travel, path):
     travel(journey, path)
 
 
-@pytest.mark.parametrize(("name", "start"), [("a.png", b"\x89PNG"), ("a.svg", b"<?xml"), ("a.PDF", b"%PDF-")])
-def test_a_picture_is_of_the_kind_its_name_says(travel, path, monkeypatch, name, start):
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("a.png", b"\x89PNG"),
+        ("a.svg", b"<?xml"),
+        ("a.PDF", b"%PDF-"),
+        ("a.html", b"<!DOCTYPE html>"),
+        ("a.mmd", b"---\ntitle: "),
+        ("a.dot", b"digraph"),
+    ],
+)
+def test_what_is_exported_is_of_the_kind_its_name_says(travel, path, monkeypatch, name, start):
     target = path.with_name(name)
 
     async def ask_save(*_: object) -> object:
@@ -218,7 +229,7 @@ def test_a_picture_is_of_the_kind_its_name_says(travel, path, monkeypatch, name,
     monkeypatch.setattr(dialogs, "ask_save", ask_save)
 
     async def journey(person: Driver) -> None:
-        person.window.run_command("file.export-picture")
+        person.window.run_command("file.export-as")
         await until(lambda: person.window.message == f"Exported {name}.")
 
     travel(journey, path)
@@ -234,11 +245,35 @@ def test_a_picture_of_an_unknown_kind_is_refused_with_the_kinds_there_are(travel
     monkeypatch.setattr(dialogs, "ask_save", ask_save)
 
     async def journey(person: Driver) -> None:
-        person.window.run_command("file.export-picture")
-        await until(lambda: ".png, .svg, .pdf" in person.window.message)
+        person.window.run_command("file.export-as")
+        await until(lambda: ".html, .pdf, .svg, .png, .mmd, .dot" in person.window.message)
 
     travel(journey, path)
     assert not target.exists()
+
+
+@pytest.mark.parametrize(("choice", "words"), [("one", "Printed 1 page."), ("several", "Printed ")])
+def test_a_tree_is_printed_on_one_page_or_on_several(travel, path, monkeypatch, choice: str, words: str):
+    target = path.with_name("print.pdf")
+
+    async def ask_printer(_parent: object, name: str, *, landscape: bool) -> QPrinter:
+        printer = QPrinter()
+        printer.setOutputFormat(QPrinter.OutputFormat.PdfFormat)
+        printer.setOutputFileName(str(target))
+        return printer
+
+    async def choose(*_: object, **__: object) -> str:
+        return choice
+
+    monkeypatch.setattr(dialogs, "ask_printer", ask_printer)
+    monkeypatch.setattr(dialogs, "choose", choose)
+
+    async def journey(person: Driver) -> None:
+        assert person.window.run_command("file.print")
+        await until(lambda: person.window.message.startswith(words))
+
+    travel(journey, path)
+    assert target.read_bytes().startswith(b"%PDF-")
 
 
 def test_the_map_can_be_switched_off(travel, path):

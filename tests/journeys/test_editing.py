@@ -372,7 +372,7 @@ def test_notes_and_frames_are_written_saved_and_never_exported(travel, demo):
             n: note.text for n, note in saved.items()
         }
         assert person.document.draft.notes["frame"].colour == saved["frame"].colour
-        canvas._pick(note="note")
+        canvas.pick_notes({"note"})
         assert person.window.run_command("note.delete")
         assert list(person.document.draft.notes) == ["frame"]
 

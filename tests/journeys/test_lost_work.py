@@ -531,7 +531,7 @@ def test_closing_the_tree_that_runs_ends_its_run_and_leaves_the_others(travel, p
         await until(lambda: person.running.state is RunState.ASKING)
         person.window.run_command("file.close")
         await until(lambda: person.window.workbench.documents == (new,))
-        await until(lambda: person.running.state is RunState.ENDED)
+        await until(lambda: not person.running.active)
         assert person.document is new
 
     travel(journey, path)

@@ -40,6 +40,7 @@ from designer.forms import (
     spelled_json,
 )
 from designer.panels.inspector.branches import FIELDS, Branches
+from designer.panels.inspector.sources import InRuns
 from engine import NODE_TYPES, AnyNode, Catalog, ClassifyNode, ConditionNode, NodeId, Problem, placeholders
 
 PARAMETERS: Final = "predicateParameters"
@@ -122,6 +123,7 @@ class _NodePage(QWidget):
         self._id = Field("id", "Id", Line(mono=True), self._rename, eager=False, may=self._may_rename)
         self._parameters = _Parameters(self._set_parameter, self._set_field)
         self._branches = Branches(lambda: self._current.document)
+        self._runs = InRuns(current, self.kind)
         self._start = QPushButton("Start the run here")
         self._start.setObjectName("button.start")
         self._start.setProperty("quiet", True)
@@ -147,6 +149,7 @@ class _NodePage(QWidget):
         layout.addLayout(head)
         layout.addWidget(self._note)
         layout.addWidget(self._form)
+        layout.addWidget(self._runs)
         layout.addStretch(1)
 
     @property
@@ -182,6 +185,7 @@ class _NodePage(QWidget):
             model = predicate.parameter_model if predicate else None
             self._parameters.show_values(model, node.predicate_parameters or {}, anew=anew)
         self._branches.show_node(node_id, anew=anew)
+        self._runs.show_node(node_id, anew=anew)
 
     def set_problems(self, problems: Iterable[Problem]) -> None:
         """Show each problem at its field, and at the top what belongs to none."""
@@ -203,6 +207,8 @@ class _NodePage(QWidget):
             self._parameters.focus()
         elif field == "id":
             self._id.focus()
+        elif field == "source":
+            self._runs.source.setFocus(Qt.FocusReason.OtherFocusReason)
         else:
             self._form.fields.get(field, self._form.fields["name"]).focus()
 

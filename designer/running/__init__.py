@@ -1,0 +1,40 @@
+"""Running a document: driving a run, stopping it, looking back at it, and who answers meanwhile."""
+
+from designer.running.answering import (
+    ASK,
+    LIVE,
+    Answering,
+    Pin,
+    Source,
+    SourceKind,
+    may_answer,
+    pinned,
+    replayed,
+    source_words,
+)
+from designer.running.controller import Prepare, RunController, RunState
+from designer.running.hits import Hit, fault_of_condition, fault_of_message
+from designer.running.recording import Recording
+from designer.running.runs import ListedRun, LogLine
+
+__all__ = [
+    "ASK",
+    "LIVE",
+    "Answering",
+    "Hit",
+    "ListedRun",
+    "LogLine",
+    "Pin",
+    "Prepare",
+    "Recording",
+    "RunController",
+    "RunState",
+    "Source",
+    "SourceKind",
+    "fault_of_condition",
+    "fault_of_message",
+    "may_answer",
+    "pinned",
+    "replayed",
+    "source_words",
+]

@@ -1,0 +1,83 @@
+"""The timeline under the canvas: the steps of the shown run, and a handle to look at any moment of it."""
+
+from typing import Final
+
+from PySide6.QtCore import QSignalBlocker, QSize, Qt
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QSlider, QToolButton
+
+from designer.forms import plain
+from designer.running import RunState
+from designer.workbench import Workbench
+
+_WORDS: Final = 170
+"""Pixels for the sentence, so that the slider stays where it is."""
+
+
+class Timeline(QFrame):
+    """Hidden while no run is shown. A moment of the past is told apart in words and in colour."""
+
+    def __init__(self, workbench: Workbench) -> None:
+        super().__init__()
+        self.setObjectName("timeline")
+        self._workbench, self._running = workbench, workbench.running
+        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider.setObjectName("timeline.slider")
+        self.slider.setAccessibleName("Step of the run")
+        self.slider.setPageStep(5)
+        self.slider.valueChanged.connect(self._go)
+        self.words = plain()
+        self.words.setObjectName("timeline.words")
+        self.words.setFixedWidth(_WORDS)
+        self.words.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
+        self._row = QHBoxLayout(self)
+        self._row.setContentsMargins(10, 4, 10, 4)
+        self._row.setSpacing(6)
+        self._row.addWidget(self.slider, 1)
+        self._row.addWidget(self.words)
+        self._running.trail_changed.connect(lambda _: self._refresh())
+        self._running.state_changed.connect(lambda _: self._refresh())
+        self._running.runs_changed.connect(self._refresh)
+        workbench.current_changed.connect(lambda _: self._refresh())
+        self._refresh()
+
+    def place_buttons(self, back: QAction, forward: QAction, newest: QAction) -> None:
+        """Put the commands of looking at the past around the slider."""
+        for at, action in ((0, back), (2, forward), (4, newest)):
+            button = QToolButton()
+            button.setDefaultAction(action)
+            button.setAutoRaise(True)
+            button.setIconSize(QSize(18, 18))
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            self._row.insertWidget(at, button)
+
+    def _go(self, step: int) -> None:
+        if step >= self.slider.maximum():
+            self._running.live()
+        else:
+            self._running.go_to_step(step)
+
+    def _refresh(self) -> None:
+        running = self._running
+        mine = running.document is not None and running.document is self._workbench.current
+        self.setVisible(mine and running.length > 0)
+        if not mine:
+            return
+        last = running.step_count
+        with QSignalBlocker(self.slider):
+            self.slider.setMaximum(max(last, 0))
+            self.slider.setValue(running.step_number)
+        self.slider.setEnabled(last > 0)
+        self.words.setText(self._told())
+        past = "past" if running.past else ""
+        if self.property("state") != past:
+            self.setProperty("state", past)
+            for widget in (self, self.words):
+                widget.style().polish(widget)
+
+    def _told(self) -> str:
+        running = self._running
+        step = f"Step {running.step_number + 1} of {running.step_count + 1}"
+        if not running.past:
+            return step if running.state is not RunState.ENDED else f"{step}, the end"
+        return f"The past: step {running.step_number + 1} of {running.step_count + 1}"
