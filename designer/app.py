@@ -94,8 +94,18 @@ def create(path: Path | None = None) -> "MainWindow":
         window = MainWindow(settings)
     if path is not None:
         window.open_path(path)
-    tasks.launch(window.filing.offer_recovery())
+    tasks.launch(_offers(window))
     return window
+
+
+async def _offers(window: "MainWindow") -> None:
+    """Offer what an earlier program left undone."""
+    from designer.panels.records import RecordsPanel
+
+    await window.filing.offer_recovery()
+    records = window.panels["records"]
+    if isinstance(records, RecordsPanel):
+        await records.offer_erasures()
 
 
 def main(path: Path | None = None) -> int:
@@ -120,13 +130,17 @@ async def _session(path: Path | None) -> None:
     window.closed.connect(partial(closed.set_result, None))
     _report_to(window)
     window.show()
-    # Modules and the window stay: later collections need not look through them, and take less long.
-    gc.collect()
-    gc.freeze()
+    QTimer.singleShot(_COLLECT_MS, _settle)  # when there is something to see and to do
     await closed
     await tasks.cancel_all()
     await window.workbench.records.close()
     window.deleteLater()
+
+
+def _settle() -> None:
+    """Keep modules and the window out of later collections: they stay, and looking at them takes long."""
+    gc.collect()
+    gc.freeze()
 
 
 def _report_to(window: "MainWindow") -> None:

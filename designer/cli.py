@@ -4,6 +4,7 @@ Qt is loaded only once there is something to show or to draw.
 """
 
 import asyncio
+import gc
 import os.path
 import sys
 import tempfile
@@ -20,33 +21,35 @@ from designer import resource
 from engine import Event, Session, TranscriptOptions, trail_of
 from engine.cli import (
     FORM_HELP,
-    NOT_TERMINAL,
-    OK,
     OUT_HELP,
     TEXTS,
     TRUST_HELP,
-    UNREADABLE,
-    Command,
-    Commands,
     Opened,
     Steps,
     data_folder,
     drive,
-    fail,
     form_of,
     no_cases,
     open_tree,
     outcome_line,
-    prepare_streams,
     proven,
     put,
-    say,
     shown,
     write_file,
 )
 from engine.cli import app as engine_app
 from engine.evaluate import find_cases, inputs_of, read_lines
 from engine.records import DecisionRecorder, JsonlSink
+from engine.terminal import (
+    NOT_TERMINAL,
+    OK,
+    UNREADABLE,
+    Command,
+    Commands,
+    fail,
+    prepare_streams,
+    say,
+)
 
 SAMPLE: Final = "samples/ssvc-deployer/tree.json"
 
@@ -128,6 +131,8 @@ def open_window(
         map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))
     ):
         fail("There is no screen to open a window on. 'treewright open --headless FILE' runs without one.")
+    # What is imported stays; from here on the window collects garbage when it chooses to.
+    gc.disable()
     from designer import app as application
 
     raise typer.Exit(application.main(file))

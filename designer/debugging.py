@@ -1,4 +1,4 @@
-"""Running the current document: the commands of a run, and where its answers come from.
+"""Running the current document: the commands of a run, and who answers in it.
 
 How a run goes on is known to :mod:`designer.running`; here stands what a person may do about it, and when.
 """
@@ -9,10 +9,9 @@ from typing import Final
 
 from designer import dialogs
 from designer.actions import command
+from designer.answers import set_up_model
 from designer.document.breakpoints import Spot, breakpoint_at, breakpoints, enable_all, toggle
-from designer.document.names import one_line
 from designer.document.wording import ending
-from designer.forms import Combo
 from designer.owner import Front, Owner, no_document, no_single_node, nothing_selected
 from designer.running import RunState
 from designer.tasks import launch
@@ -29,11 +28,14 @@ class Debugging(Owner):
         super().__init__(workbench, front)
         self.running = workbench.running
         self.running.state_changed.connect(self._note_state)
+        workbench.model_requested.connect(self.set_up_model)
 
     # -- what may be done: None, or the reason in plain words
 
     def may_start(self) -> str | None:
         """Whether a run may begin or go on."""
+        if (reason := self.may_be_seen()) is not None:
+            return reason
         match self.running.state:
             case RunState.RUNNING | RunState.ASKING if not self.running.past:
                 return "The run is going on."
@@ -51,17 +53,28 @@ class Debugging(Owner):
         """Whether there is a run, going on or paused."""
         return None if self.running.active else "Nothing is running."
 
+    def may_be_seen(self) -> str | None:
+        """Whether no run goes on in a tree that is not on the screen."""
+        document = self.running.document
+        if not self.running.active or document is None or document is self.workbench.current:
+            return None
+        return f"A run of {document.title} goes on. Go to that tree, or stop the run."
+
     def may_look_back(self) -> str | None:
         """Whether there is a moment before the one that is shown."""
-        if self.running.shown is None:
-            return "Nothing has run yet."
+        if (reason := self.has_run()) is not None:
+            return reason
         return None if self.running.step_number > 0 else "This is where the run began."
 
     def may_look_forward(self) -> str | None:
         """Whether there is a moment after the one that is shown."""
-        if self.running.shown is None:
-            return "Nothing has run yet."
+        if (reason := self.has_run()) is not None:
+            return reason
         return None if self.running.past else "This is the newest moment of the run."
+
+    def may_find_visit(self) -> str | None:
+        """Whether one node is selected, and a run is shown."""
+        return no_single_node(self) or self.has_run()
 
     def may_run_to(self) -> str | None:
         """Whether one node is selected, and the run is not going on."""
@@ -72,8 +85,8 @@ class Debugging(Owner):
         return None if self.workbench.current and self.canvas.picked else "Click a branch first."
 
     def has_run(self) -> str | None:
-        """Whether a run is shown."""
-        return None if self.running.shown else "Nothing has run yet."
+        """Whether a run is shown, of the tree on the screen."""
+        return self.may_be_seen() or (None if self.running.shown else "Nothing has run yet.")
 
     def has_ended(self) -> str | None:
         """Whether no run is going on."""
@@ -174,12 +187,12 @@ class Debugging(Owner):
         """Show the newest moment of the run."""
         self.running.live()
 
-    @command("run.previous-visit", "Pre&vious visit", ["Ctrl+F11"], when=no_single_node)
+    @command("run.previous-visit", "Pre&vious visit", ["Ctrl+F11"], when=may_find_visit)
     def previous_visit(self) -> None:
         """Show the moment before the last visit of the selected node."""
         self._go_to_visit(self.running.previous_visit, "before this moment")
 
-    @command("run.next-visit", "Ne&xt visit", ["Ctrl+Shift+F11"], when=no_single_node)
+    @command("run.next-visit", "Ne&xt visit", ["Ctrl+Shift+F11"], when=may_find_visit)
     def next_visit(self) -> None:
         """Show the moment before the next visit of the selected node."""
         self._go_to_visit(self.running.next_visit, "after this moment")
@@ -218,6 +231,13 @@ class Debugging(Owner):
         node, branch = self.canvas.picked or ("", "")
         on = breakpoint_at(self.document.draft, node, branch) is None
         self._toggle([(node, branch)], on=on)
+
+    # -- who answers
+
+    @command("run.model", "&Model…", tip="Say which model answers, and try it")
+    def set_up_model(self) -> None:
+        """Set up the person's own model."""
+        launch(set_up_model(self.front.window(), self.workbench, self.front.tell))
 
     # -- logs
 
@@ -302,32 +322,5 @@ class Debugging(Owner):
             self.front.tell(self.running.why)
         elif state is RunState.ASKING and self.running.question is not None:
             self.front.show_panel("run")
-
-
-class Answers(Combo):
-    """Where the answers of the next run come from: a person, or a case beside the tree."""
-
-    def __init__(self, workbench: Workbench) -> None:
-        super().__init__("Answers: ", least=12)
-        self._workbench = workbench
-        self.setObjectName("answers")
-        self.setToolTip("Where the answers of the next run come from")
-        self.activated.connect(lambda index: workbench.running.choose_case(self.itemData(index)))
-        workbench.cases_changed.connect(self._list_cases)
-        workbench.running.state_changed.connect(self._note_state)
-
-    def _list_cases(self, _cases: object) -> None:
-        self.clear()
-        self.addItem("ask me", None)
-        for case in self._workbench.cases:
-            self.addItem(one_line(case.id), case)
-        self._show_case()
-
-    def _note_state(self, _state: object) -> None:
-        self.setEnabled(not self._workbench.running.active)
-        self._show_case()
-
-    def _show_case(self) -> None:
-        """Keep in step with the Answers panel, which chooses the same."""
-        case, cases = self._workbench.running.case, self._workbench.cases
-        self.setCurrentIndex(cases.index(case) + 1 if case in cases else 0)
+        elif state is RunState.RUNNING:
+            self.front.tell("")  # what was said of an earlier moment does not hold any more

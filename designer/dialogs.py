@@ -7,6 +7,7 @@ as cancelled; a coroutine that is cancelled takes its dialog with it.
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, cast
@@ -28,7 +29,7 @@ from PySide6.QtWidgets import (
 from shiboken6 import isValid
 
 from designer.document.names import one_line
-from designer.forms import Combo, Listing, Note, Text, plain
+from designer.forms import Combo, Listing, ModelForm, Note, Text, plain
 
 if TYPE_CHECKING:
     from PySide6.QtPrintSupport import QPrinter
@@ -148,16 +149,29 @@ async def show_difference(parent: QWidget | None, name: str, text: str) -> None:
     await _answered(dialog)
 
 
-async def ask_trust(parent: QWidget | None, folder: Path) -> bool:
-    """Whether the Python code of a project may be run, now and whenever this folder is opened."""
-    buttons = (Button("trust", "Trust this folder"), Button("no", "Open without the code", primary=True))
-    pressed = await choose(
-        parent,
-        "This project has Python code",
+async def ask_trust(parent: QWidget | None, folder: Path, *, code: bool = True, model: str = "") -> bool:
+    """Whether what a project brings may be used, now and whenever this folder is opened.
+
+    That is its Python code, and the model it names, each where there is one.
+    """
+    code_words = (
         "Its own actions and predicates are Python files in this folder. Once run, they may do everything "
         "you may do on this computer, so trust the folder only when you know who wrote them. Without them "
-        "the tree can be edited, checked, and run with cases that pin what they would do.",
-        buttons,
+        "the tree can be edited, checked, and run with cases that pin what they would do."
+    )
+    model_words = (
+        f"It names a model, {model}. Once the folder is trusted, runs send it the questions of the tree with "
+        "all you enter, and the key the project names. Python files the project names are run as well. "
+        "Without it you answer yourself, or a model of your own does."
+    )
+    pressed = await choose(
+        parent,
+        "This project has Python code" if code else "This project names a model",
+        "\n\n".join(words for words, there in ((code_words, code), (model_words, model)) if there),
+        (
+            Button("trust", "Trust this folder"),
+            Button("no", "Open without the code" if code else "Not now", primary=True),
+        ),
         detail=str(folder),
     )
     return pressed == "trust"
@@ -212,6 +226,7 @@ async def ask_case(
     column.setSpacing(5)
     for widget in (plain("Name", role="label"), line, note, plain("Expected verdict", role="label"), verdict):
         column.addWidget(widget)
+    column.addStretch(1)
     dialog = _Question(
         parent,
         "Keep as a case",
@@ -234,6 +249,53 @@ async def ask_case(
         return None
     index = verdict.currentIndex()
     return line.text().strip(), verdicts[index - 1] if index > 0 else None
+
+
+async def ask_model(parent: QWidget | None, form: ModelForm) -> bool:
+    """Whether what the form says of a model shall hold from now on."""
+    dialog = _Question(
+        parent,
+        "The model that answers",
+        "It is asked where a run has no other source of answers, and the project of the tree names no model.",
+        (Button("cancel", "Cancel"), Button("save", "Save", primary=True)),
+        "",
+        form,
+        520,
+    )
+    form.checked.connect(lambda on: dialog.enable("save", on=bool(on)))
+    form.check()
+    return await _answered(dialog) and dialog.pressed == "save"
+
+
+async def ask_signal(parent: QWidget | None) -> tuple[str, str | None] | None:
+    """What happened after a decision: a name for it, and a note if there is one."""
+    name, note = QComboBox(), QLineEdit()
+    name.setObjectName("signal.name")
+    name.setEditable(True)
+    name.addItems(["complaint", "escalated", "wrong-state"])
+    name.setAccessibleName("Signal")
+    note.setObjectName("signal.note")
+    note.setAccessibleName("Note")
+    note.setPlaceholderText("optional")
+    buttons = (Button("cancel", "Cancel"), Button("add", "Add", primary=True))
+    title = "What happened after this decision?"
+    text = "A signal is kept with the decision. It says nothing about which answer is right."
+    fields = _labelled(("Signal", name), ("Note", note))
+    dialog = _Question(parent, title, text, buttons, "", fields)
+    name.setFocus()
+    added = await _answered(dialog) and dialog.pressed == "add" and name.currentText().strip()
+    return (name.currentText().strip(), note.text().strip() or None) if added else None
+
+
+def _labelled(*rows: tuple[str, QWidget]) -> QWidget:
+    fields = QWidget()
+    column = QVBoxLayout(fields)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(5)
+    for label, field in rows:
+        column.addWidget(plain(label, role="label"))
+        column.addWidget(field)
+    return fields
 
 
 async def ask_open(parent: QWidget | None, title: str = "Open tree", kind: str = TREES) -> Path | None:
@@ -275,7 +337,20 @@ async def _chosen(dialog: QFileDialog) -> Path | None:
 
 
 async def _answered(dialog: QDialog) -> bool:
-    """Whether the dialog was accepted."""
+    """Whether the dialog was accepted. Dialogs take turns, but for one that another dialog itself asks."""
+    try:
+        async with nullcontext() if isinstance(dialog.parent(), QDialog) else _turns:
+            return isValid(dialog) and await _opened(dialog)
+    finally:
+        if isValid(dialog):
+            dialog.hide()
+            dialog.deleteLater()
+
+
+_turns: Final = asyncio.Lock()
+
+
+async def _opened(dialog: QDialog) -> bool:
     answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
     def finish(code: object) -> None:
@@ -291,8 +366,6 @@ async def _answered(dialog: QDialog) -> bool:
         if isValid(dialog):
             dialog.finished.disconnect(finish)
             dialog.destroyed.disconnect(finish)
-            dialog.hide()
-            dialog.deleteLater()
 
 
 class _Question(QDialog):

@@ -4,23 +4,23 @@ Whatever a person must decide is asked in a dialog, awaited in a task of its own
 """
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QPushButton, QStatusBar, QWidget
 
 from designer import dialogs, resource, theme
 from designer.actions import command
 from designer.canvas.geometry import card_size
-from designer.canvas.printing import print_tree, suits_landscape
 from designer.document import files
 from designer.document.document import Document
 from designer.document.recovery import Found
 from designer.document.wording import in_plain_words
-from designer.exporting import FORMS, Subject
 from designer.owner import Front, Owner, no_document
-from designer.tasks import launch
-from designer.workbench import Workbench
+from designer.tasks import aside, launch
+from designer.workbench import Untrusted, Workbench
 from engine import TreeInvalid, runnable, write_tree
 
 SAMPLE: Final = "samples/ssvc-deployer/tree.json"
@@ -32,6 +32,7 @@ class Filing(Owner):
     def __init__(self, workbench: Workbench, front: Front) -> None:
         super().__init__(workbench, front)
         self._deciding = False
+        self._exporting: asyncio.Task[None] | None = None
         workbench.changed_outside.connect(lambda document: launch(self._ask_outside(document)))
 
     def open_path(self, path: Path) -> None:
@@ -47,9 +48,9 @@ class Filing(Owner):
             return
         self._remember(path)
         self.workbench.add(opened)
-        folder = self.workbench.untrusted_code(opened)
-        if folder is not None:
-            launch(self._ask_trust(folder))
+        untrusted = self.workbench.untrusted(opened)
+        if untrusted is not None and untrusted.code:
+            launch(self._ask_trust(untrusted))
 
     def close(self, document: Document) -> None:
         """Close a tree; asks first when it has changes."""
@@ -103,6 +104,14 @@ class Filing(Owner):
         """Whether the tree is edited elsewhere."""
         document = self.workbench.current
         return None if document and document.read_only else "This tree can be edited here already."
+
+    def may_export(self) -> str | None:
+        """Whether a tree is open, and no other is being exported."""
+        return no_document(self) or ("Wait for the export, or cancel it." if self._exporting else None)
+
+    def may_cancel_export(self) -> str | None:
+        """Whether a tree is being exported."""
+        return None if self._exporting else "Nothing is being exported."
 
     # -- commands
 
@@ -159,27 +168,24 @@ class Filing(Owner):
     @command("file.export", "&Export tree…", ["Ctrl+E"], when=no_document, icon="export")
     def export(self) -> None:
         """Write the checked tree for other runtimes."""
-        document = self.document
-        try:
-            tree = runnable(document.draft.tree, document.catalog).tree
-        except TreeInvalid as refused:
-            found = [p for p in refused.problems if p.severity == "error"]
-            first, *_ = in_plain_words(found, document.draft.tree) or found
-            self.front.show_place(first.node, first.field)
-            self.front.tell(f"Not exported. {first.message}")
-            return
-        launch(self._export(write_tree(tree), document.title + ".export.json"))
+        launch(self._export(self.document))
 
     @command(
         "file.export-as",
         "Export &as…",
         ["Ctrl+Shift+E"],
-        when=no_document,
+        when=may_export,
         tip="A report, a picture, or a chart for other programs",
     )
     def export_as(self) -> None:
         """Write a report, a picture or a chart of the whole tree, by the name of the file."""
         launch(self._export_as(self.document))
+
+    @command("file.cancel-export", "Cancel e&xport", when=may_cancel_export)
+    def cancel_export(self) -> None:
+        """Stop writing the report or picture; a file that was there stays as it was."""
+        if self._exporting is not None:
+            self._exporting.cancel()
 
     @command("file.print", "P&rint…", when=no_document)
     def print(self) -> None:
@@ -211,8 +217,9 @@ class Filing(Owner):
         if path is not None:
             self.open_path(path)
 
-    async def _ask_trust(self, folder: Path) -> None:
-        if await dialogs.ask_trust(self._parent, folder):
+    async def _ask_trust(self, untrusted: Untrusted) -> None:
+        folder, code, model = untrusted
+        if await dialogs.ask_trust(self._parent, folder, code=code, model=model):
             self.workbench.trust(folder)
 
     async def _save(self, document: Document, *, ask: bool = False) -> bool:
@@ -287,32 +294,79 @@ class Filing(Owner):
 
     # -- export
 
-    async def _export(self, data: bytes, name: str) -> None:
+    async def _export(self, document: Document) -> None:
+        tree, catalog = document.draft.tree, document.catalog
+        try:
+            data = await aside(lambda: write_tree(runnable(tree, catalog).tree))
+        except TreeInvalid as refused:
+            found = [p for p in refused.problems if p.severity == "error"]
+            first, *_ = in_plain_words(found, tree) or found
+            self.front.show_place(first.node, first.field)
+            self.front.tell(f"Not exported. {first.message}")
+            return
+        name = document.title + ".export.json"
         path = await dialogs.ask_save(self._parent, "Export tree", name, "JSON (*.json)")
         if path is not None:
             await self._write(path, data)
 
     async def _export_as(self, document: Document) -> None:
+        from designer.exporting import FORMS, ExportFailed, Subject, make
+
         forms = {suffix: form for suffix, form in FORMS.items() if suffix != "json"}
         kinds = ";;".join(f"{form.title} (*.{suffix})" for suffix, form in forms.items())
         path = await dialogs.ask_save(self._parent, "Export as", document.title + ".html", kinds)
         if path is None:
             return
-        form = forms.get(path.suffix.lower().removeprefix("."))
-        if form is None:
+        suffix = path.suffix.lower().removeprefix(".")
+        if suffix not in forms:
             self.front.tell(f"The name of the file must end in .{', .'.join(forms)}.")
             return
-        subject = Subject(
-            document.draft,
-            document.catalog,
-            document.problems,
-            self.canvas.scene().overlay,
-            theme.tokens(),
-        )
+        overlay = self.canvas.scene().overlay
+        subject = Subject(document.draft, document.catalog, document.problems, overlay, theme.tokens())
         await self._while_telling(f"Exporting {path.name}…")
-        await self._write(path, form.write(subject))
+        try:
+            with self._cancelling():
+                made = await make(subject, suffix)
+        except asyncio.CancelledError:
+            self.front.tell(f"{path.name} was not exported.")
+            raise
+        except ExportFailed as failed:
+            await self._tell_failure(failed)
+        else:
+            await self._write(path, made)
+
+    @contextmanager
+    def _cancelling(self) -> Iterator[None]:
+        """Let the person cancel what this task does, with a button beside the sentence in the status bar."""
+        button = QPushButton("Cancel export")
+        button.setObjectName("export.cancel")
+        button.setProperty("quiet", True)
+        button.clicked.connect(self.cancel_export)
+        bar = self._parent.findChild(QStatusBar)
+        if bar is not None:
+            bar.addPermanentWidget(button)
+        self._exporting = asyncio.current_task()
+        try:
+            yield
+        finally:
+            self._exporting = None
+            button.deleteLater()
+
+    async def _write(self, path: Path, data: bytes) -> None:
+        try:
+            await asyncio.to_thread(files.save_bytes, path, data)
+        except files.SaveFailed as failed:
+            await self._tell_failure(failed)
+        else:
+            self.front.tell(f"Exported {path.name}.")
+
+    async def _tell_failure(self, failed: Exception) -> None:
+        self.front.tell("")
+        await dialogs.ask(self._parent, "Not exported", str(failed), ("OK",))
 
     async def _print(self, document: Document) -> None:
+        from designer.canvas.printing import print_tree, suits_landscape
+
         landscape = suits_landscape(document.draft)
         printer = await dialogs.ask_printer(self._parent, document.title, landscape=landscape)
         if printer is None:
@@ -334,14 +388,6 @@ class Filing(Owner):
         """Say what takes a while, and let it be seen before it begins."""
         self.front.tell(words)
         await asyncio.sleep(0.05)
-
-    async def _write(self, path: Path, data: bytes) -> None:
-        try:
-            files.save_bytes(path, data)
-        except files.SaveFailed as failed:
-            await dialogs.ask(self._parent, "Not exported", str(failed), ("OK",))
-            return
-        self.front.tell(f"Exported {path.name}.")
 
 
 def _found_line(found: Found) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from designer.document.document import Document
-from designer.tasks import aside, launch
+from designer.tasks import aside, is_running, launch
 from engine import Catalog, NodeId, Tree, bounds
 from engine.analysis import Bound, Bounds, Range
 
@@ -84,7 +84,9 @@ class Proof(QObject):
         self.look()
 
     def _begin(self) -> None:
-        if self._working is None or self._working.done():
+        if not is_running():
+            self._soon.start()
+        elif self._working is None or self._working.done():
             self._working = launch(self._work())
 
     async def _work(self) -> None:
@@ -157,15 +159,14 @@ def _sentences(found: Bounds, titles: Mapping[NodeId, str]) -> Iterator[str]:
     else:
         yield f"At worst {_amount(start.llm_calls.max, start.visits.max)}; {allowed}"
     if most := start.llm_calls.max:
-        yield f"There is {'' if most <= limits.llm_calls else 'no '}room to ask every question twice."
+        yield f"{'Every' if most <= limits.llm_calls else 'Not every'} question can be asked twice."
     if start.visits.max is not None and start.visits.max > limits.node_visits:
         yield "The longest way is cut short."
     far = [titles.get(node, node) for node, bound in found.terminals.items() if not bound.reachable_in_budget]
     if far:
         more = f" and {len(far) - _NAMED} more" if len(far) > _NAMED else ""
         yield f"Out of reach: {', '.join(far[:_NAMED])}{more}."
-    least = _amount(smallest.max_llm_calls, smallest.max_node_visits)
-    yield f"The smallest budget that reaches every verdict: {least}."
+    yield f"The least for every verdict is {_amount(smallest.max_llm_calls, smallest.max_node_visits)}."
 
 
 def _endless(bound: Bound) -> bool:

@@ -8,20 +8,11 @@ from platformdirs import user_cache_path, user_config_path, user_data_path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from PySide6.QtCore import QIODevice, QSaveFile
 
+from engine import DeciderSettings
+
 _APP: Final = "treewright"
 _RECENT: Final = 10
 _USUAL: Final = "Empty: the usual place"
-
-
-class DeciderSettings(BaseModel):
-    """Who answers when nothing else says so. The key itself is never stored, only where it is found."""
-
-    model_config = ConfigDict(frozen=True, extra="allow", hide_input_in_errors=True)
-
-    name: Literal["ask", "model"] = Field("ask", title="Answers come from")
-    base_url: str = Field("", title="Address of the model server", description="For example https://host/v1")
-    model: str = Field("", title="Model")
-    key_env: str = Field("", title="Environment variable with the key")
 
 
 class Settings(BaseModel):
@@ -30,9 +21,11 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow", hide_input_in_errors=True)
 
     theme: Literal["system", "light", "dark"] = Field("system", title="Appearance")
-    decider: DeciderSettings = Field(default_factory=DeciderSettings, title="Answers")
+    decider: DeciderSettings = Field(default_factory=DeciderSettings, title="Model")
     transcripts_folder: Path | None = Field(None, title="Folder of transcripts", description=_USUAL)
-    records_path: Path | None = Field(None, title="File of decision records", description=_USUAL)
+    records_path: Path | None = Field(
+        None, title="File of decision records", description=f"{_USUAL}; else a .sqlite or .jsonl file"
+    )
     recent_files: tuple[Path, ...] = ()
     trusted_folders: tuple[Path, ...] = ()
 
@@ -57,7 +50,8 @@ class Settings(BaseModel):
         path = settings_path()
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         file = QSaveFile(str(path))
-        data = f"{self.model_dump_json(indent=2)}\n".encode()
+        # What a decider leaves out and what it sets to nothing are not the same.
+        data = f"{self.model_dump_json(indent=2, exclude_unset=True)}\n".encode()
         write = QIODevice.OpenModeFlag.WriteOnly
         if not (file.open(write) and file.write(data) == len(data) and file.commit()):
             raise OSError(f"{path}: {file.errorString()}")

@@ -6,11 +6,11 @@ While another program writes to the store it can still be read here; :attr:`Reco
 import asyncio
 import json
 import sqlite3
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, Generic, Protocol, TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
@@ -51,10 +51,10 @@ class RecordStore(QObject):
         self.path, self._cache = path, cache
         self._sink = (_LateBatchSink if path.suffix == ".sqlite" else _LateSink)(self._open, self._refused)
         self._former = former
-        self._browser: RecordBrowser | None = None
-        self._opening = asyncio.Lock()
+        self._browsing = _Late(self._browse)
         self._unconfirmed = _Unconfirmed(path.with_name(f"{path.name}.erasures"))
         self._told: str | None = None
+        self._closed = False
         self.recorder = DecisionRecorder(self._sink)
 
     @property
@@ -71,12 +71,16 @@ class RecordStore(QObject):
         return True
 
     async def browser(self) -> RecordBrowser | None:
-        """What reads the store; None while there is none. Raises :class:`StoreRefused` and ``OSError``."""
-        async with self._opening:
-            if self._browser is None:
-                with suppress(FileNotFoundError):
-                    self._browser = await asyncio.to_thread(RecordBrowser, self.path, self._cache)
-            return self._browser
+        """What reads the store; None while there is none, and once it is closed.
+
+        Raises :class:`StoreRefused` and ``OSError``.
+        """
+        if self._closed:
+            return None
+        browser = await self._browsing.opened()
+        if browser is None:
+            self._browsing.forget()
+        return browser
 
     async def erase(self, erasure: Erasure) -> None:
         """Forget what an erasure means. One that fails is kept, and found by :meth:`unconfirmed` later.
@@ -105,12 +109,15 @@ class RecordStore(QObject):
 
     async def close(self) -> None:
         """Write what is queued, then give the store back."""
+        self._closed = True
         await self.recorder.close()
         await self._sink.close()
-        async with self._opening:
-            if self._browser is not None:
-                await asyncio.to_thread(self._browser.close)
-                self._browser = None
+        await self._browsing.close()
+
+    async def _browse(self) -> RecordBrowser | None:
+        with suppress(FileNotFoundError):
+            return await asyncio.to_thread(RecordBrowser, self.path, self._cache)
+        return None
 
     async def _erase(self, erasure: Erasure) -> None:
         if erasure.key is not None:
@@ -150,29 +157,59 @@ class RecordStore(QObject):
             self.trouble.emit(words)
 
 
-class _LateSink:
-    """A sink that is opened, off the event loop, when it is first given something, and tried again later."""
+class _Closable(Protocol):
+    def close(self) -> None: ...
 
-    def __init__(self, make: Callable[[], Awaitable[Store]], refused: Callable[[Exception], None]) -> None:
-        self._make, self._refused = make, refused
-        self._lock = asyncio.Lock()
-        self._store: Store | None = None
 
-    async def opened(self) -> Store:
-        async with self._lock:
-            if self._store is None:
-                try:
-                    self._store = await self._make()
-                except (OSError, TreewrightError, sqlite3.Error) as error:
-                    self._refused(error)
-                    raise
-            return self._store
+_Opened = TypeVar("_Opened", bound=_Closable | None)
+
+
+class _Late(Generic[_Opened]):
+    """Something that is opened when it is first needed, and tried again later where that failed."""
+
+    def __init__(self, make: Callable[[], Coroutine[object, object, _Opened]]) -> None:
+        self._make = make
+        self._making: asyncio.Task[_Opened] | None = None
+
+    async def opened(self) -> _Opened:
+        if self._making is None:
+            self._making = asyncio.get_running_loop().create_task(self._make())
+        try:
+            # Who stops waiting must not lose what is just being opened.
+            return await asyncio.shield(self._making)
+        except Exception:
+            self.forget()
+            raise
+
+    def forget(self) -> None:
+        self._making = None
 
     async def close(self) -> None:
-        async with self._lock:
-            if self._store is not None:
-                await asyncio.to_thread(self._store.close)
-                self._store = None
+        making, self._making = self._making, None
+        if making is None:
+            return
+        (made,) = await asyncio.gather(making, return_exceptions=True)
+        if made is not None and not isinstance(made, BaseException):
+            await asyncio.to_thread(made.close)
+
+
+class _LateSink:
+    """A sink that is opened, off the event loop, when it is first given something."""
+
+    def __init__(
+        self, make: Callable[[], Coroutine[object, object, Store]], refused: Callable[[Exception], None]
+    ) -> None:
+        self._late, self._refused = _Late(make), refused
+
+    async def opened(self) -> Store:
+        try:
+            return await self._late.opened()
+        except (OSError, TreewrightError, sqlite3.Error) as error:
+            self._refused(error)
+            raise
+
+    async def close(self) -> None:
+        await self._late.close()
 
     async def write(self, record: Record) -> None:
         await (await self.opened()).write(record)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
+from contextlib import suppress
 from threading import Thread
 from typing import Final, TypeVar
 
@@ -32,6 +33,13 @@ def launch(
     _tasks.add(task)
     task.add_done_callback(ended)
     return task
+
+
+def is_running() -> bool:
+    """Whether coroutines can be launched: timers of Qt may turn before the loop does, and after it."""
+    with suppress(RuntimeError):
+        return asyncio.get_running_loop().is_running()
+    return False
 
 
 async def aside(work: Callable[[], _Result]) -> _Result:

@@ -185,15 +185,15 @@ def icon(name: str, colour: str | None = None) -> QIcon:
     picture = QIcon()
     ink = colour or colours.text
     # Without a picture of its own a selected icon gets a tint.
-    modes = {ink: (QIcon.Mode.Normal, QIcon.Mode.Selected), faint(colours): (QIcon.Mode.Disabled,)}
-    for shade, shown in modes.items():
+    lit, pale = (QIcon.Mode.Normal, QIcon.Mode.Selected), (QIcon.Mode.Disabled,)
+    for shade, modes in ((ink, lit), (faint(colours), pale)):
         for size in (16, 20, 24, 32, 48):
             pixmap = QPixmap(QSize(size, size))
             pixmap.fill(Qt.GlobalColor.transparent)
             painter = QPainter(pixmap)
             drawing(name, shade).render(painter, QRectF(0, 0, size, size))
             painter.end()
-            for mode in shown:
+            for mode in modes:
                 picture.addPixmap(pixmap, mode)
     return picture
 

@@ -7,7 +7,6 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QSlider, QToolButton
 
 from designer.forms import plain
-from designer.running import RunState
 from designer.workbench import Workbench
 
 _WORDS: Final = 170
@@ -77,7 +76,11 @@ class Timeline(QFrame):
 
     def _told(self) -> str:
         running = self._running
-        step = f"Step {running.step_number + 1} of {running.step_count + 1}"
-        if not running.past:
-            return step if running.state is not RunState.ENDED else f"{step}, the end"
-        return f"The past: step {running.step_number + 1} of {running.step_count + 1}"
+        over = running.latest.result is not None
+        # A run that is over has one moment more than visits: its end.
+        visits = len(running.latest.path) if over else running.step_count + 1
+        number = running.step_number + 1
+        if over and not running.past:
+            return f"The end, after {visits} {'step' if visits == 1 else 'steps'}"
+        where = f"step {number} of {visits}" if number <= visits else "before the end"
+        return f"The past: {where}" if running.past else where.capitalize()

@@ -40,8 +40,9 @@ class Viewing(Owner):
         document = self.workbench.current
         if document is None:
             self.canvas.show_draft(Draft(Tree()), Overlay(), frozenset())
+            self.canvas.set_breadcrumb([])
         else:
-            self.canvas.show_draft(document.draft, self._overlay(document), document.selection)
+            self._show(document)
 
     def leave(self, document: Document) -> None:
         """Remember from where this document, the one on show, is looked at."""
@@ -175,11 +176,16 @@ class Viewing(Owner):
         document = self.workbench.current
         if document is None or self.workbench.running.document is not document:
             return
-        overlay = self._overlay(document)
-        self.canvas.show_draft(document.draft, overlay, document.selection)
-        self.canvas.set_breadcrumb(_breadcrumb(trail, overlay.current))
+        overlay = self._show(document)
         if self.workbench.running.following and overlay.current is not None:
             self.canvas.reveal(overlay.current)
+
+    def _show(self, document: Document) -> Overlay:
+        overlay, running = self._overlay(document), self.workbench.running
+        self.canvas.show_draft(document.draft, overlay, document.selection)
+        trail = running.trail if running.document is document else Trail()
+        self.canvas.set_breadcrumb(_breadcrumb(trail, overlay.current))
+        return overlay
 
 
 def _breadcrumb(trail: Trail, current: NodeId | None) -> list[tuple[str, bool]]:

@@ -30,9 +30,10 @@ from PySide6.QtWidgets import (
 
 from designer import theme
 from designer.actions import Commands, command
+from designer.answers import IN_SHORT, Answers
 from designer.arranging import Arranging
 from designer.canvas.view import CanvasView
-from designer.debugging import Answers, Debugging
+from designer.debugging import Debugging
 from designer.document.document import Document
 from designer.document.draft import Draft
 from designer.editing import Editing
@@ -119,7 +120,7 @@ class MainWindow(QMainWindow):
         self._edited = _named("document.edited", plain(role="label"))
         # Room for its longest text, so that nothing beside it moves.
         self._edited.setFixedWidth(62)
-        self._answers = Answers(self.workbench)
+        self._answers = _named("answers", Answers(self.workbench, IN_SHORT, "Answers: ", least=12))
         self._banner = Banner("Take over")
         self._timeline = Timeline(self.workbench)
         self._message = _named("message", plain())
@@ -233,7 +234,7 @@ class MainWindow(QMainWindow):
         first = self._first
         self.resizeDocks([first["left"], first["right"]], [260, 320], Qt.Orientation.Horizontal)
         self.resizeDocks([first["bottom"]], [240], Qt.Orientation.Vertical)
-        heights = {"right": 420, "right-mid": 240, "right-low": 250}
+        heights = {"right": 380, "right-mid": 290, "right-low": 240}
         self.resizeDocks([first[area] for area in heights], list(heights.values()), Qt.Orientation.Vertical)
 
     def _dock(self, panel: Panel) -> QDockWidget:
@@ -288,7 +289,7 @@ class MainWindow(QMainWindow):
             ["file.open-sample", "file.recover", "", "file.save", "file.save-as"],
         )
         self.commands.fill(file, ["file.reload", "file.previous", "file.take-over", ""])
-        self.commands.fill(file, ["file.export", "file.export-as", "file.print"])
+        self.commands.fill(file, ["file.export", "file.export-as", "file.cancel-export", "file.print"])
         self.commands.fill(file, ["", "file.close", "file.quit"])
         edit = self.menuBar().addMenu("&Edit")
         self._fill(
@@ -333,7 +334,7 @@ class MainWindow(QMainWindow):
                 "run.back", "run.forward", "run.newest", "run.previous-visit", "run.next-visit",
                 "run.follow", "",
                 "run.breakpoint", "branch.breakpoint", "run.breakpoints-off", "",
-                "run.open-log", "run.save-log",
+                "run.model", "run.open-log", "run.save-log",
             ],
         )  # fmt: skip
 
@@ -367,6 +368,7 @@ class MainWindow(QMainWindow):
         bench.documents_changed.connect(self._list_documents)
         bench.place_requested.connect(self.show_place)
         bench.reveal_requested.connect(self.canvas.reveal)
+        bench.records_requested.connect(lambda _: self.show_panel("records"))
         bench.trouble.connect(self.tell)
         self._banner.pressed.connect(lambda: self.run_command("file.take-over"))
         bench.running.state_changed.connect(self._show_state)
@@ -430,8 +432,9 @@ class MainWindow(QMainWindow):
         self.setWindowTitle(f"{name}[*] — Treewright" if name else "Treewright")
         self.setWindowModified(bool(document and not document.clean))
         self._banner.say(document.read_only if document else None)
-        for panel in ("inspector", "palette"):
-            self.panels[panel].setEnabled(document is None or document.read_only is None)
+        locked = document is not None and document.read_only is not None
+        self._panel(Inspector).lock(on=locked)
+        self._panel(PalettePanel).setEnabled(not locked)
         self._name_tabs()
         for action in self._of_document:
             action.setVisible(document is not None)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
 
@@ -20,11 +20,20 @@ from designer.document.locks import Lock, acquire, seize
 from designer.document.names import asked_for
 from designer.document.recovery import Found, Keeper, Recovery
 from designer.proof import Proof
-from designer.running import RunController, RunState
+from designer.running import (
+    LiveModel,
+    ModelChoice,
+    RunController,
+    RunState,
+    choose_model,
+    name_of,
+    place_of,
+)
 from designer.settings import Settings, cache_folder, data_folder
 from designer.store import FORMER, RECORDS, RecordStore
 from designer.tasks import launch
 from engine import (
+    Call,
     Catalog,
     Inputs,
     NodeId,
@@ -62,6 +71,14 @@ class _Care:
     lock: Lock | None = None
 
 
+class Untrusted(NamedTuple):
+    """A folder whose project has Python ``code`` or names a ``model``, and that nobody agreed to trust."""
+
+    folder: Path
+    code: bool
+    model: str
+
+
 class Workbench(QObject):
     """What the panels see. It holds several documents; one is current, or none."""
 
@@ -74,10 +91,14 @@ class Workbench(QObject):
     """The cases of the current document, a tuple."""
     stored = Signal()
     """A transcript or a record was written."""
+    records_requested = Signal(object)
+    """The execution id of a run whose records somebody wants to see."""
     trouble = Signal(object)
     """One sentence about something that went wrong and does not stop the work."""
     reveal_requested = Signal(object)
     """A node id: bring the node into view, with the focus where it is."""
+    model_requested = Signal()
+    """Somebody wants to set up a model."""
     changed_outside = Signal(object)
     """The current :class:`Document`, whose files another program has changed: the person must decide."""
 
@@ -88,6 +109,7 @@ class Workbench(QObject):
         self.current: Document | None = None
         self.cases: tuple[Case, ...] = ()
         self._parameters: dict[Document, dict[str, str]] = {}
+        self._models: dict[Document, ModelChoice] = {}
         self.case_trouble: str | None = None
         self.transcripts_folder: Path = settings.transcripts_folder or data_folder() / "transcripts"
         former = None if settings.records_path else data_folder() / FORMER
@@ -101,7 +123,7 @@ class Workbench(QObject):
         self._written = QTimer(self, interval=WRITING_MS, singleShot=True)
         self._watcher.fileChanged.connect(lambda _: self._written.start())
         self._written.timeout.connect(self.look_outside)
-        self.running = RunController(self._prepare, parent=self)
+        self.running = RunController(self._prepare, self._has_model, self)
         self.proof = Proof(self)
         self.running.state_changed.connect(self._note_state)
 
@@ -125,6 +147,7 @@ class Workbench(QObject):
         care = self._care.pop(document)
         care.keeper.close()
         self._parameters.pop(document, None)
+        self._models.pop(document, None)
         if care.lock is not None:
             care.lock.release()
         self.documents = tuple(d for d in self.documents if d is not document)
@@ -175,6 +198,7 @@ class Workbench(QObject):
             if care.lock is not None:
                 care.lock.release()
             care.lock, document.read_only = lock, None
+            self._look_at_models()
         self._watch()
 
     def take_over(self, document: Document) -> None:
@@ -233,6 +257,7 @@ class Workbench(QObject):
     def look_outside(self) -> None:
         """See whether other programs changed the current document's files, or who edits them."""
         self._watch()
+        self._look_at_models()
         document = self.current
         if document is not None:
             self._look_at_lock(document)
@@ -309,15 +334,23 @@ class Workbench(QObject):
         """What the project of a document gives for the placeholders of its texts."""
         return self._project(document)[0].parameters
 
-    def untrusted_code(self, document: Document) -> Path | None:
-        """The folder of a document whose project has Python code the person has not agreed to run."""
+    def untrusted(self, document: Document) -> Untrusted | None:
+        """What waits for the person to trust the folder of a document; None when nothing does."""
         project, folder = self._project(document)
-        if folder is None or not project.catalog or folder in self.settings.trusted_folders:
+        if folder is None or folder in self.settings.trusted_folders:
             return None
-        return folder
+        withheld = self.model(document).withheld
+        model = f"{name_of(withheld)} at {place_of(withheld)}" if withheld else ""
+        return Untrusted(folder, bool(project.catalog), model) if project.catalog or model else None
+
+    def model(self, document: Document) -> ModelChoice:
+        """The model that is asked live in runs of a document: its project's, else the person's own."""
+        if document not in self._models:
+            self._models[document] = self._chosen_model(document)
+        return self._models[document]
 
     def trust(self, folder: Path) -> None:
-        """Agree, from now on, to run the Python code of this folder's project."""
+        """Agree, from now on, to run the Python code of this folder's project and to ask its model."""
         self.change_settings(trusted_folders=(*self.settings.trusted_folders, folder))
         for document in self.documents:
             document.catalog = self._catalog(document)
@@ -326,6 +359,7 @@ class Workbench(QObject):
     def change_settings(self, **changes: object) -> None:
         """Change preferences and store them."""
         self.settings = self.settings.changed(**changes)
+        self._look_at_models()
         self.settings.save()
 
     def _claim(self, document: Document, path: Path) -> None:
@@ -374,8 +408,33 @@ class Workbench(QObject):
             self.trouble.emit(str(error))
             return catalog_of(project, folder, trusted=False)
 
+    def _chosen_model(self, document: Document) -> ModelChoice:
+        own, folder = self.settings.decider, document.path.resolve().parent if document.path else None
+        try:
+            project = load_project(folder) if folder else Project()
+        except ProjectError as error:
+            return choose_model(Project(), own, trusted=False, trouble=str(error))
+        return choose_model(project, own, trusted=folder in self.settings.trusted_folders)
+
+    def _has_model(self, document: Document) -> bool:
+        return self.model(document).settings is not None
+
+    def _look_at_models(self) -> None:
+        """See whether other models are set up now."""
+        for document, before in list(self._models.items()):
+            now = self._models[document] = self._chosen_model(document)
+            if now != before:
+                self.running.sources_changed.emit(document)
+
+    def _note_call(self, call: Call) -> None:
+        if isinstance(call.error, Exception):
+            words = f"The model '{call.model}' failed after {call.seconds:.1f} s: {call.error}"
+            self.trouble.emit(words)
+
     def _prepare(self, document: Document, case: Case) -> tuple[Session, Inputs]:
+        model = self.model(document)
         session = Session(
+            decider=LiveModel(model, self._note_call) if model.settings else None,
             catalog=document.catalog,
             transcript=TranscriptOptions(directory=self.transcripts_folder),
             recorder=self.records.recorder,

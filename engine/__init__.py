@@ -17,6 +17,12 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from engine.analysis import bounds as bounds
+    from engine.asking import AskedModel as AskedModel
+    from engine.asking import DeciderName as DeciderName
+    from engine.asking import DeciderRefused as DeciderRefused
+    from engine.asking import DeciderSettings as DeciderSettings
+    from engine.asking import model_of as model_of
+    from engine.asking import settings_of as settings_of
     from engine.budget import DEFAULT_LIMITS as DEFAULT_LIMITS
     from engine.budget import Clock as Clock
     from engine.budget import LimitName as LimitName
@@ -186,6 +192,7 @@ if TYPE_CHECKING:
 
 _HOMES: Final = {
     "analysis": "bounds",
+    "asking": "AskedModel DeciderName DeciderRefused DeciderSettings model_of settings_of",
     "budget": "Clock DEFAULT_LIMITS LimitName Limits SystemClock Usage",
     "catalog": "Action ActionContext ActionResult ActionStatus Catalog FunctionAction FunctionPredicate "
     "Predicate PredicateContext action predicate",

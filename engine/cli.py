@@ -1,77 +1,67 @@
-"""The command line without the window: check, run, test, bounds, paths and export.
+"""The command line without the window: check, run, test, bounds, paths, export and records.
 
 What a machine reads (``--json``, ``--format json``, ``--format sarif``) is exactly one document on standard
 output; everything else goes to standard error. Nothing is asked, and nothing is coloured, off a terminal.
 """
 
 import asyncio
-import json
 import os
-import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from enum import StrEnum, auto
+from enum import StrEnum
 from pathlib import Path
-from typing import IO, Annotated, Final, NoReturn, Protocol, TypeAlias, TypeVar
+from typing import Annotated, Final, NoReturn, Protocol, TypeAlias, TypeVar
 from urllib.parse import quote
 
 import platformdirs
 import typer
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, ValidationError
-from pydantic.alias_generators import to_camel
-from typer.core import TyperCommand, TyperGroup
 
 from engine import (
-    PROFILES,
-    AnthropicClient,
     Call,
     Catalog,
     ClassifyNode,
     Decider,
-    DecisionModelDecider,
+    DeciderName,
+    DeciderRefused,
+    DeciderSettings,
     DocumentRefused,
     Event,
-    Failover,
     Inputs,
     Json,
-    LlmClient,
-    LlmError,
     NodeId,
     NodeVisited,
-    OpenAiClient,
     PersonDecider,
     Pins,
     Problem,
     Project,
     ProjectError,
     Question,
-    RetryPolicy,
     Run,
     Runnable,
     RunResult,
     Session,
     Severity,
-    SystemOneClient,
-    SystemOneSettings,
-    TextDecider,
     TranscriptOptions,
     Tree,
     catalog_of,
     dot_of,
     load_project,
     mermaid_of,
+    model_of,
     placeholders,
     problems_of,
     read_tree,
     report_of,
     runnable,
+    settings_of,
     write_tree,
 )
 from engine.analysis import ASSUMED, Bound, Bounds, Range, Walk, bounds
+from engine.asking import RefusedReason
 from engine.deciders.parser import matching
 from engine.errors import cause_of
 from engine.evaluate import (
@@ -87,42 +77,23 @@ from engine.evaluate import (
     run_case,
 )
 from engine.jsontext import document_bytes
-from engine.llm.keys import key_from
-from engine.llm.openai import Structured
 from engine.project import FILE_NAME
-from engine.records import DecisionRecorder, JsonlSink
+from engine.record_commands import records
+from engine.records import DecisionRecorder, Store, StoreInUse, StoreRefused, open_store
+from engine.terminal import (
+    FAULTY,
+    NOT_TERMINAL,
+    OK,
+    UNREADABLE,
+    Command,
+    Commands,
+    emit,
+    fail,
+    one_line,
+    prepare_streams,
+    say,
+)
 from engine.tree import UNKNOWN, fill
-
-OK: Final = 0
-FAULTY: Final = 1
-UNREADABLE: Final = 2
-NOT_TERMINAL: Final = 3
-UNREAD: Final = 141
-"""Nobody reads the output any more: what a shell reports of a program that a closed pipe ended."""
-
-
-class Commands(TyperGroup):
-    """Commands that end quietly when nobody reads on, and with one message when there is no room to write."""
-
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
-        with _output():  # help is printed meanwhile
-            return super().parse_args(ctx, args)
-
-    def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
-        with _output():
-            return super().invoke(ctx)
-
-
-class Command(TyperCommand):
-    """A command that refuses an option given twice where only one value can count."""
-
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
-        _, _, named = self.make_parser(ctx).parse_args(args=list(args))
-        for option, times in Counter(named).items():
-            if times > 1 and not (getattr(option, "multiple", False) or getattr(option, "is_flag", False)):
-                raise typer.BadParameter("Give it once.", ctx, param_hint=option.opts)
-        return super().parse_args(ctx, args)
-
 
 app = typer.Typer(
     cls=Commands,
@@ -133,39 +104,13 @@ app = typer.Typer(
 )
 
 
+app.add_typer(records, name="records")
+
+
 def main() -> None:
     """Run the command line of this process."""
     prepare_streams()
     app()
-
-
-def prepare_streams() -> None:
-    """Let no character of a tree end the program on a terminal that cannot show it."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
-
-
-@contextmanager
-def _output() -> Iterator[None]:
-    """Ends the command when what it prints cannot be written."""
-    try:
-        yield
-    except BrokenPipeError:
-        _silence(sys.stdout)
-        raise typer.Exit(UNREAD) from None
-    except OSError as error:
-        # Files are named by the error; the streams are not.
-        what = error.filename or "The output"
-        _silence(sys.stdout)
-        fail(f"{what} cannot be written: {cause_of(error)}.")
-
-
-def _silence(stream: IO[str]) -> None:
-    """Let a stream lead nowhere: what is left in it would fail once more when the interpreter ends."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
 
 
 # -- findings ------------------------------------------------------------------------------------------
@@ -203,38 +148,12 @@ class Finding:
 
 
 _COLOURS: Final[Mapping[Severity, str]] = {"error": "red", "warning": "yellow", "info": "blue"}
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
 def _coloured(text: str, colour: str) -> str:
     """The text in a colour, unless the person wants none; off a terminal the colour is left out anyway."""
     wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return typer.style(text, fg=colour) if wanted else text
-
-
-def one_line(text: str) -> str:
-    """The text without line breaks and other control characters."""
-    return _CONTROL.sub(" ", text)
-
-
-def say(text: str) -> None:
-    """Tell the person something on standard error; where nobody listens, that is all right."""
-    try:
-        typer.echo(text, err=True)
-    except OSError:
-        _silence(sys.stderr)
-
-
-def fail(message: str, code: int = FAULTY) -> NoReturn:
-    """End the command with one message."""
-    say(one_line(message))
-    raise typer.Exit(code)
-
-
-def _emit(document: Json) -> None:
-    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2)
-    # A file's name need not be text.
-    typer.echo(f"{text}\n".encode(errors="backslashreplace"), nl=False)
 
 
 # -- opening -------------------------------------------------------------------------------------------
@@ -335,25 +254,6 @@ class CheckFormat(StrEnum):
     sarif = "sarif"
 
 
-class DeciderName(StrEnum):
-    """Who can be asked on the command line: a person, language models, decision models."""
-
-    @staticmethod
-    def _generate_next_value_(name: str, *_: object) -> str:
-        return name.replace("_", "-")
-
-    ask = auto()
-    openai = auto()
-    anthropic = auto()
-    typesafe = auto()
-    openrouter = auto()
-    openrouter_decisions = auto()
-    cloudflare = auto()
-    ollama = auto()
-    openai_decisions = auto()
-    systemone = auto()
-
-
 TRUST_HELP: Final = (
     "Load and run the Python files the project names, as catalog.py. They can do whatever you can: "
     "trust only folders you know."
@@ -408,7 +308,7 @@ def _report_text(findings: Sequence[Finding]) -> None:
 
 
 def _report_json(findings: Sequence[Finding]) -> None:
-    _emit([finding.as_json() for finding in findings])
+    emit([finding.as_json() for finding in findings])
 
 
 def _report_sarif(findings: Sequence[Finding]) -> None:
@@ -436,7 +336,7 @@ def _report_sarif(findings: Sequence[Finding]) -> None:
         }
         for finding in findings
     ]
-    _emit(
+    emit(
         {
             "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
             "version": "2.1.0",
@@ -484,7 +384,7 @@ def run_cases(files: _Files, as_json: _AsJson = False, trust: _Trust = False) ->
     passed = sum(entry["passed"] is True for entry in entries)
     failed = len(entries) - passed
     if as_json:
-        _emit({"passed": passed, "failed": failed, "cases": [dict(entry) for entry in entries]})
+        emit({"passed": passed, "failed": failed, "cases": [dict(entry) for entry in entries]})
     else:
         for entry in entries:
             if not entry["passed"]:
@@ -562,7 +462,7 @@ def show_bounds(file: _File, as_json: _AsJson = False, trust: _Trust = False) ->
     found = bounds(tree.tree, tree.catalog)
     if as_json:
         say(ASSUMED)
-        _emit(found.as_json())
+        emit(found.as_json())
     else:
         for line in _bounds_table(found):
             typer.echo(line)
@@ -906,7 +806,7 @@ def run(  # noqa: PLR0913, PLR0917 - an option each
     _hint_at_trust(opened, result, trust=trust)
     if as_json:
         written = recorder.counters.written if recorder else 0
-        _emit({**result.as_json(), "transcript": _transcript(started), "records": written})
+        emit({**result.as_json(), "transcript": _transcript(started), "records": written})
     if folder is not None:
         typer.echo(f"Transcripts: {folder}", err=as_json)
         if started.transcript is not None and started.transcript.status != "Completed":
@@ -986,11 +886,13 @@ def _transcript(run: Run) -> dict[str, Json]:
     return {"status": run.transcript.status, "path": None if path is None else str(path)}
 
 
-def _store(path: Path) -> JsonlSink:
+def _store(path: Path) -> Store:
     try:
-        return JsonlSink(path)
+        return open_store(path)
     except OSError as error:
         fail(f"{path} cannot be written: {cause_of(error)}.")
+    except (StoreInUse, StoreRefused) as refused:
+        fail(f"{path}: {refused}")
 
 
 def _pairs(given: Iterable[str]) -> dict[str, str]:
@@ -1034,7 +936,7 @@ def _case(opened: Opened, named: Path | None, case_id: str) -> Case:
     closest = ", ".join(get_close_matches(case_id, known, 10, 0))
     more = f" and {len(known) - 10} more" if len(known) > 10 else ""
     unread = [str(line.number) for line in lines if line.id is None]
-    fail(
+    return fail(
         f"{file}: There is no case '{case_id}'."
         + (f" There are: {closest}{more}." if known else "")
         + (f" The id of line {unread[0]} cannot be read." if len(unread) == 1 else "")
@@ -1085,33 +987,6 @@ def _hint_at_trust(opened: Opened, result: RunResult, *, trust: bool) -> None:
 # -- deciders ------------------------------------------------------------------------------------------
 
 
-class _Asking(BaseModel):
-    """Who is asked, and where: the ``decider`` of the project file; the command line goes before it."""
-
-    model_config = ConfigDict(
-        frozen=True, alias_generator=to_camel, populate_by_name=True, hide_input_in_errors=True
-    )
-
-    kind: DeciderName = DeciderName.ask
-    base_url: str | None = None
-    model: str | None = None
-    fallback_models: tuple[str, ...] = ()
-    key_env: str | None = None
-    structured: Structured = "prompt"
-    stream: StrictBool = False
-    retries: Annotated[StrictInt, Field(ge=0, le=10)] | None = None
-
-
-_ASKING_HOLDS: Final = {
-    "kind": f"one of {', '.join(DeciderName)}",
-    "baseUrl": "the address of a model",
-    "model": "the name of a model",
-    "fallbackModels": "a list of names of models",
-    "keyEnv": "the name of an environment variable",
-    "structured": "prompt, json_object or json_schema",
-    "stream": "true or false",
-    "retries": "a number from 0 to 10",
-}
 _OPTIONS: Final = {
     "kind": "--decider",
     "baseUrl": "--base-url",
@@ -1120,6 +995,10 @@ _OPTIONS: Final = {
     "keyEnv": "--key-env",
 }
 """The members of a decider that the command line can give."""
+_REMEDIES: Final[Mapping[RefusedReason, str]] = {
+    "incomplete": ": --base-url URL --model NAME.",
+    "untrusted": ": give --base-url and --key-env, or --trust.",
+}
 
 
 def _decider(
@@ -1132,45 +1011,40 @@ def _decider(
     node = _undecidable(opened.tree, start.pins)
     if node is None and not given:
         return None, None
-    asking = _asking(opened, given)
-    if node is not None:
-        for name in _missing(opened.tree, start.parameters):
-            say(one_line(f"The parameter '{name}' has no value; {{{{{name}}}}} stays in the text."))
-    if asking.kind in PROFILES:
-        model = _decision_client(opened, asking, given, trust=trust)
-        decider = DecisionModelDecider(model, opened.project.trees)
-        if problems := decider.unsuited(opened.tree):
-            for problem in problems:
-                say(Finding(opened.file, problem).line())
-            raise typer.Exit(FAULTY)
-        return decider, model
-    if asking.kind is not DeciderName.ask:
-        client = _client(opened, asking, given, trust=trust)
-        pipeline = Failover(client, tell_failure)
-        return TextDecider(client, client.model, asking.fallback_models, pipeline=pipeline), client
+    try:
+        settings = _settings(opened, given)
+        if node is not None:
+            for name in _missing(opened.tree, start.parameters):
+                say(one_line(f"The parameter '{name}' has no value; {{{{{name}}}}} stays in the text."))
+        if settings.kind is not DeciderName.ask:
+            trees = opened.project.trees
+            model = model_of(settings, trees, own=given.keys(), trusted=trust, on_call=tell_failure)
+            if problems := model.unsuited(opened.tree):
+                for problem in problems:
+                    say(Finding(opened.file, problem).line())
+                raise typer.Exit(FAULTY)
+            return model.decider, model
+    except DeciderRefused as refused:
+        _refuse(opened, refused, given)
     if node is None:
         return None, None
     if sys.stdin.isatty() and sys.stderr.isatty():
         say(_plain(fill(opened.tree.task or "", start.parameters)))
         return PersonDecider(_ask), None
-    fail(
+    return fail(
         f"Nobody is there to decide node '{node}': pin its answer in a case, name a model, or use a terminal."
     )
 
 
-def _asking(opened: Opened, given: Mapping[str, object]) -> _Asking:
-    try:
-        asking = _Asking.model_validate({**(opened.project.decider or {}), **given})
-    except ValidationError as error:
-        member = str(error.errors()[0]["loc"][0])
-        _refuse(opened, f"'{member}' of the decider must be {_ASKING_HOLDS[member]}.", member)
+def _settings(opened: Opened, given: Mapping[str, object]) -> DeciderSettings:
+    settings = settings_of(opened.project.decider, given)
     about_model = [_OPTIONS[name] for name in given if name != "kind"]
-    if asking.kind is not DeciderName.ask or not about_model:
-        return asking
+    if settings.kind is not DeciderName.ask or not about_model:
+        return settings
     if "kind" in given:
         message = "A model is named, but --decider ask means that you decide."
         raise typer.BadParameter(message, param_hint=about_model)
-    return asking.model_copy(update={"kind": DeciderName.openai})
+    return settings.model_copy(update={"kind": DeciderName.openai})
 
 
 def tell_failure(call: Call) -> None:
@@ -1179,78 +1053,17 @@ def tell_failure(call: Call) -> None:
         say(one_line(f"Model '{call.model}' failed after {call.seconds:.1f} s: {call.error}"))
 
 
-def _refuse(opened: Opened, message: str, *member: str) -> NoReturn:
-    """End the command because of the project's decider."""
-    problem = opened.project.error("decider-invalid", message, "decider", *member)
+def _refuse(opened: Opened, refused: DeciderRefused, given: Mapping[str, object]) -> NoReturn:
+    """End the command because of the options that were given, or of the project's decider."""
+    message, member = str(refused), refused.member
+    if refused.reason in _REMEDIES:
+        message = message.removesuffix(".") + _REMEDIES[refused.reason]
+    if given and (member in given or member not in (opened.project.decider or {})):
+        blamed = _OPTIONS[member] if member else [_OPTIONS[name] for name in given]
+        raise typer.BadParameter(message, param_hint=blamed)
+    problem = refused.problem(opened.project, message)
     say(Finding(opened.file.with_name(FILE_NAME), problem).line())
     raise typer.Exit(FAULTY)
-
-
-def _client(opened: Opened, asking: _Asking, given: Mapping[str, object], *, trust: bool) -> LlmClient:
-    """The client of a model. What is wrong is a fault of the command line where that was given there."""
-    if not asking.base_url or not asking.model:
-        message = "To ask a model, say where it is and what it is called: --base-url URL --model NAME."
-        if not given:
-            _refuse(opened, message)
-        raise typer.BadParameter(message, param_hint="--model" if asking.base_url else "--base-url")
-    key = None
-    if asking.key_env:
-        # A stranger's project must not have a key sent to where it likes.
-        if not trust and not {"baseUrl", "keyEnv"} <= given.keys():
-            message = "This says which key is sent where: give --base-url and --key-env, or --trust."
-            _refuse(opened, message, "baseUrl" if "keyEnv" in given else "keyEnv")
-        with _blaming("keyEnv", given, opened):
-            key = key_from(asking.key_env)
-    with _blaming("baseUrl", given, opened):
-        if asking.kind is DeciderName.openai:
-            return OpenAiClient(asking.base_url, asking.model, key, asking.structured, stream=asking.stream)
-        if asking.structured != "prompt":
-            _refuse(opened, "'structured' is for deciders of kind openai; leave it out.", "structured")
-        return AnthropicClient(asking.base_url, asking.model, key, stream=asking.stream)
-
-
-def _decision_client(
-    opened: Opened, asking: _Asking, given: Mapping[str, object], *, trust: bool
-) -> SystemOneClient:
-    """The client of a decision model, which may know its address, its model and the variable of its key."""
-    for member in ("structured", "stream", "fallbackModels"):
-        if member in (opened.project.decider or {}) or member in given:
-            message = f"'{member}' is for language models; leave it out."
-            if member in given:
-                raise typer.BadParameter(message, param_hint=_OPTIONS[member])
-            _refuse(opened, message, member)
-    ours = ("keyEnv" in given or not asking.key_env) and ("baseUrl" in given or not asking.base_url)
-    if not ours and not trust and (asking.key_env or PROFILES[asking.kind].key_variable):
-        message = "This says which key is sent where: give --base-url and --key-env, or --trust."
-        _refuse(opened, message, "keyEnv" if asking.key_env and "keyEnv" not in given else "baseUrl")
-    key = ""
-    if asking.key_env:
-        with _blaming("keyEnv", given, opened):
-            key = key_from(asking.key_env)
-    try:
-        settings = SystemOneSettings(
-            profile=asking.kind,
-            base_url=asking.base_url or "",
-            model=asking.model or "",
-            key=key,
-            retry=RetryPolicy() if asking.retries is None else RetryPolicy(retries=asking.retries),
-        )
-    except ValueError as error:
-        if not given:
-            _refuse(opened, str(error))
-        raise typer.BadParameter(str(error), param_hint=[_OPTIONS[name] for name in given]) from None
-    return SystemOneClient(settings)
-
-
-@contextmanager
-def _blaming(member: str, given: Mapping[str, object], opened: Opened) -> Iterator[None]:
-    """Ends the command when a member of the decider is of no use."""
-    try:
-        yield
-    except LlmError as error:
-        if member in given:
-            raise typer.BadParameter(str(error), param_hint=_OPTIONS[member]) from None
-        _refuse(opened, str(error), member)
 
 
 async def _ask(question: Question) -> str | None:

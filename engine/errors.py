@@ -7,10 +7,12 @@
     ├── DocumentRefused    bytes are no JSON document of ours (with line and column)
     ├── CatalogError       a catalog holds a blank or repeated key, or cannot be loaded
     ├── ProjectError       treewright.json, or a catalog it names, is wrong
+    ├── DeciderRefused     nobody can be asked by these settings (in ``engine.asking``)
     ├── CaseError          a case does not fit its tree, or its pins are used up
     ├── RecordingFailed    a record store did not do what it was asked to
     │   └── RecorderClosed the recorder takes nothing more
     └── LlmError           a model could not be asked (class in contracts of the provider)
+        └── DecisionFailed a decision model (in ``engine.deciders.systemone.client``)
 
 No message of these carries prompts, state, keys or ids of people.
 """

@@ -206,7 +206,7 @@ class NodeItem(QGraphicsItem):
         lead = self._lead_width + _LEAD if self._lead else 0.0
         trail = self._mark_width if self._pill else 0.0
         cost = style.small.width(self.marks.cost.text) + 14 if self.marks.cost else 0.0
-        self._cost = QRectF(-6, self.size[1] - 9, cost, 18)
+        self._cost = QRectF(-6, self.size[1] - 5, cost, 18)
         trail = max(trail, self._cost.right() - width)
         self._bounds = QRectF(0, 0, *self.size).adjusted(-_MARGIN - lead, -_MARGIN, _MARGIN + trail, _MARGIN)
         self._lines: tuple[str, ...] = ()

@@ -32,7 +32,7 @@ class Overlay:
     sources: Mapping[NodeId, str] = field(default_factory=dict)
     """Where the next answer or result of a node comes from, in a word, where that is not as usual."""
     costs: Mapping[NodeId, Cost] = field(default_factory=dict)
-    """What nodes cost, while that is to be seen."""
+    """What nodes cost, while that is to be seen; it is not seen from afar."""
     past: bool = False
     """Whether this is a moment before the latest."""
 
@@ -83,7 +83,6 @@ def changed_nodes(before: Overlay, after: Overlay) -> set[NodeId]:
         | _differing(before.problems, after.problems)
         | _differing(before.probabilities, after.probabilities)
         | _differing(before.sources, after.sources)
-        | _differing(before.costs, after.costs)
     )
 
 

@@ -223,7 +223,9 @@ class Scene(QGraphicsScene):
             marked |= self._rank_verdicts(draft.tree)
         marked &= self.cards.keys()
         retaken = changed_edges(old_overlay, self.overlay)
-        self._show_cards(change.nodes, change.nodes | change.ends | marked)
+        costs, old_costs = self.overlay.costs, old_overlay.costs
+        priced = self._cards.keys() if costs is not old_costs and (costs or old_costs) else set()
+        self._show_cards(change.nodes, change.nodes | change.ends | marked | priced)
         self._show_branches(change.edges, retaken)
         sources = {source for source, _ in retaken} & self.cards.keys()
         self._repaint(change.cells | {self._chart.home(node_id) for node_id in marked | sources})

@@ -41,9 +41,34 @@ def ending(result: RunResult) -> str:
         case "Cancelled":
             return "Stopped before a verdict, as you asked."
         case _ if result.failure_kind == "llm":
-            return f"Stopped: the model could not be asked. {result.error or ''}".strip()
+            error = result.error or ""
+            return " ".join(filter(None, ("Stopped: the model could not be asked.", error, remedy(error))))
         case _:
             return f"Stopped: {result.error or result.outcome}"
+
+
+def remedy(error: str) -> str:
+    """What can be done about a model that could not be asked, given what was said of it; may be empty."""
+    return next((words for pattern, words in _REMEDIES.items() if re.search(pattern, error)), "")
+
+
+_REMEDIES: Final = {
+    r"holds a key": "Set the variable and start Treewright from there, or put the key into your keyring.",
+    r"HTTP 40[13]|key was not accepted|header is not valid": "Check the key, and that it fits this address.",
+    r"HTTP 402|insufficient_quota|billing": "See to the account the key belongs to.",
+    r"HTTP 404": "Check the address and the name of the model.",
+    r"HTTP 3\d\d": "Give the address this one leads to.",
+    r"HTTP 413|context_length|context_size": "Ask for less at once, or choose a model that reads more.",
+    r"HTTP 429|too many requests": "Wait a moment, or name another model to ask when this one fails.",
+    r"HTTP (408|425|5\d\d)|overloaded": "Try again later, or name another model to ask when this one fails.",
+    r"HTTP 4\d\d": "Check the kind of model and its name.",
+    r"could not be reached": "Check the address, and that the server runs and can be reached from here.",
+    r"within [\d.]+ s|in time|fell silent": "Try again, or choose a model that answers sooner.",
+    r"JSON|no HTTP|without an answer|cannot be read": "Check the kind of model and its address.",
+    r"was lost|cut off|before it was complete": "Try again.",
+    r"where it is and what it is called": "Do so under Run, Model, or in the project file.",
+}
+"""By the engine's words, in the order they are looked for."""
 
 
 class _Place:

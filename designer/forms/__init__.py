@@ -22,6 +22,7 @@ from designer.forms.fields import (
     spelled_json,
 )
 from designer.forms.form import Form
+from designer.forms.models import ModelForm
 from designer.forms.tables import Column, Table
 from designer.forms.texts import Empty, Glyph, Note, Pages, kind_tone, plain, small_icon
 from designer.forms.undoing import OwnUndo
@@ -39,6 +40,7 @@ __all__ = [
     "Key",
     "Line",
     "Listing",
+    "ModelForm",
     "Note",
     "OwnUndo",
     "Pages",

@@ -11,6 +11,7 @@ from typing import Final, Literal, TypeAlias
 from PySide6.QtWidgets import QWidget
 
 from designer.panels.breakpoints import BreakpointsPanel
+from designer.panels.cases import CasesPanel
 from designer.panels.history import HistoryPanel
 from designer.panels.inspector import Inspector
 from designer.panels.log import LogPanel
@@ -48,6 +49,7 @@ PANELS: Final = (
     Panel("state", "State", "right-mid", StatePanel),
     Panel("run", "Answers", "right-low", RunPanel),
     Panel("problems", "Problems", "bottom", ProblemsPanel),
+    Panel("cases", "Cases", "bottom", CasesPanel),
     Panel("records", "Records", "bottom", RecordsPanel),
     Panel("transcripts", "Transcripts", "bottom", TranscriptsPanel),
     Panel("log", "Run log", "bottom", LogPanel),

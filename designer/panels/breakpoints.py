@@ -88,7 +88,7 @@ class BreakpointsPanel(Pages):
                 "",
                 lambda _: "",
                 width=30,
-                icon=lambda row: (row.sign, "bad"),
+                icon=lambda row: (row.sign, "accent" if row.hit else "bad"),
                 tip=lambda row: f"Switch {'off' if row.breakpoint.enabled else 'on'}",
                 press=self._switch,
             ),

@@ -130,6 +130,9 @@ class MetersPanel(Pages):
         }
         self.sentence = plain(role="label", wrap=True)
         self.sentence.setObjectName("meters.sentence")
+        self.proof = plain(role="label", wrap=True)
+        self.proof.setObjectName("meters.proof")
+        self.proof.setToolTip(ASSUMED)
         self.use = QPushButton("Use it")
         self.use.setObjectName("button.useSmallest")
         self.use.setToolTip("Make the smallest budget that reaches every verdict the one of this tree")
@@ -143,6 +146,7 @@ class MetersPanel(Pages):
             layout.addWidget(meter)
         layout.addSpacing(4)
         layout.addWidget(self.sentence)
+        layout.addWidget(self.proof)
         layout.addWidget(self.use, 0, Qt.AlignmentFlag.AlignLeft)
         layout.addStretch(1)
         area.setWidget(page)
@@ -162,10 +166,11 @@ class MetersPanel(Pages):
         ended = _ENDED_BY.get(trail.result.exceeded or "") if trail.result else None
         for name, (value, limit) in _readings(trail, limits).items():
             self.meters[name].show_reading(value, limit, ended=name == ended)
-        run = self._words(trail, limits, ended) if mine else ""
         proven = "" if mine and running.active else self._proven()
-        self.sentence.setText("\n".join(filter(None, (run, proven))) or _BEFORE)
-        self.sentence.setToolTip(ASSUMED if proven else "")
+        self.sentence.setText(self._words(trail, limits, ended) if mine else "" if proven else _BEFORE)
+        self.proof.setText(proven)
+        for label in (self.sentence, self.proof):
+            label.setVisible(bool(label.text()))
         self.use.setVisible(bool(proven) and self._smallest() is not None)
 
     def _proven(self) -> str:

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from PySide6.QtCore import QSignalBlocker, QSize, Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QKeySequence, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
@@ -17,16 +17,14 @@ from PySide6.QtWidgets import (
 )
 
 from designer import dialogs
+from designer.answers import AT_LENGTH, Answers
 from designer.document.names import asked_for, one_line, titles_of
 from designer.document.wording import ending
-from designer.forms import Combo, Current, Empty, Field, Pages, Quote, Text, plain
-from designer.running import RunState
+from designer.forms import Current, Empty, Field, Pages, Quote, Text, plain
+from designer.running import LIVE, RunState, name_of, place_of
 from designer.tasks import launch
-from designer.workbench import Workbench
-from engine import UNKNOWN, ClassifyNode, NodeId, Tree
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from designer.workbench import Untrusted, Workbench
+from engine import UNKNOWN, ClassifyNode, NodeId, Question, Tree
 
 WIDTH: Final = 260
 """Pixels below which questions and answers would be cut off."""
@@ -49,7 +47,7 @@ class RunPanel(Pages):
         self.setObjectName("panel.run")
         self.setMinimumWidth(WIDTH)
         self._workbench, self._running = workbench, workbench.running
-        self._folder: Path | None = None
+        self._untrusted: Untrusted | None = None
         self._named: tuple[Tree | None, Mapping[NodeId, str]] = (None, {})
         self._offered: object = None
         self.state = plain(wrap=True)
@@ -62,7 +60,8 @@ class RunPanel(Pages):
         layout.addWidget(self.state)
         layout.addWidget(self._rest, 1)
         layout.addWidget(self._asking, 1)
-        workbench.cases_changed.connect(lambda _: self._list_cases())
+        workbench.cases_changed.connect(lambda _: self._look_at_trust())
+        self._running.sources_changed.connect(lambda _: self._look_at_trust())
         self._current = Current(workbench, self)
         self._current.drafted.connect(lambda _: self._refresh())
         self._current.checked.connect(lambda _: self._say())
@@ -70,20 +69,18 @@ class RunPanel(Pages):
         self._running.trail_changed.connect(lambda _: self._follow())
         self._running.asked.connect(lambda _: self._show_question())
         self._current.announce()
-        self._list_cases()
+        self._look_at_trust()
         self._show_question()
 
     def _made_rest(self) -> QWidget:
         """What is there while no question waits."""
         self.trust = QPushButton("Trust this folder…")
         self.trust.setObjectName("button.trust")
-        self.trust.setToolTip("Run the actions and predicates that stand in this folder as Python code")
+        self.trust.setToolTip("Use the Python code of this folder, and the model its project names")
         self.trust.setAutoDefault(False)
         self.trust.clicked.connect(lambda: launch(self._ask_trust()))
-        self.source = Combo(least=8)
+        self.source = Answers(self._workbench, AT_LENGTH, least=8)
         self.source.setObjectName("field.case")
-        self.source.setAccessibleName("Where answers come from")
-        self.source.activated.connect(self._choose)
         self.pinned = plain(role="label", wrap=True)
         self.inputs = _Inputs(self._workbench)
         page = QWidget()
@@ -108,7 +105,7 @@ class RunPanel(Pages):
         self.question = Quote(most=None)
         self.question.setObjectName("run.question")
         self.question.setAccessibleName("Question")
-        self.instead = plain("Answer something else to run again from here:", role="label", wrap=True)
+        self.instead = plain(role="label", wrap=True)
         self._buttons = _Buttons()
         page = QWidget()
         column = QVBoxLayout(page)
@@ -125,49 +122,55 @@ class RunPanel(Pages):
         """The buttons of the question that waits, in order."""
         return self._buttons.buttons
 
-    def _list_cases(self) -> None:
+    def _look_at_trust(self) -> None:
         document = self._workbench.current
-        self._folder = self._workbench.untrusted_code(document) if document else None
-        with QSignalBlocker(self.source):
-            self.source.clear()
-            self.source.addItem("Me: ask each question")
-            for case in self._workbench.cases:
-                self.source.addItem(f"Case {one_line(case.id, 80)}")
+        self._untrusted = self._workbench.untrusted(document) if document else None
         self._refresh()
 
-    def _choose(self, index: int) -> None:
-        self._running.choose_case(self._workbench.cases[index - 1] if index > 0 else None)
-
     def _refresh(self) -> None:
-        case, cases = self._running.case, self._workbench.cases
-        self.source.setCurrentIndex(cases.index(case) + 1 if case in cases else 0)
-        for widget in (self.source, self.inputs):
-            widget.setEnabled(not self._running.active)
-        document = self._workbench.current
+        case, document = self._running.case, self._workbench.current
+        self.inputs.setEnabled(not self._running.active)
         self.show_content(document)
-        self.trust.setVisible(self._folder is not None and not self._running.active)
+        self.trust.setVisible(self._untrusted is not None and not self._running.active)
         nodes = document.draft.tree.nodes if document else {}
         asking = [node_id for node_id, node in nodes.items() if isinstance(node, ClassifyNode)]
         if case is not None:
             pinned = sum(node_id in case.answers or node_id in case.replies for node_id in asking)
-            rest = "" if pinned == len(asking) else ", the others ask you"
+            live = document is not None and self._running.answering(document).otherwise == LIVE
+            whom = f"ask {'the model' if live else 'you'}"
+            rest = "" if pinned == len(asking) else f", the others {whom}"
             self.pinned.setText(f"{pinned} of {len(asking)} questions pinned{rest}")
         else:
-            self.pinned.setText(self._workbench.case_trouble or "")
+            notes = self._about_model(), self._workbench.case_trouble
+            self.pinned.setText("\n".join(filter(None, notes)))
         self.pinned.setVisible(bool(self.pinned.text()))
         self.inputs.show_tree(document.draft.tree if document else Tree(), case.params if case else {})
         self._say()
+
+    def _about_model(self) -> str | None:
+        """Why the model a project names is not asked, where that is so."""
+        document = self._workbench.current
+        choice = self._workbench.model(document) if document else None
+        if choice is None or choice.withheld is None:
+            return choice.trouble if choice else None
+        where = f"{name_of(choice.withheld)} at {place_of(choice.withheld)}"
+        return f"The project names a model, {where}. It is not asked before you trust the folder."
 
     def _say(self) -> None:
         running, document = self._running, self._workbench.current
         trail = running.trail
         at = running.at
         where = self._title(trail.tree, at) if at is not None and trail.tree else "the first node"
+        if running.active and running.document is not None and running.document is not document:
+            where = f"{where}, in {running.document.title}"
         role = ""
         match running.state:
             case _ if running.past:
                 words = f"This is the past: before {where}, step {running.step_number + 1}."
                 role = "warn"
+            case RunState.RUNNING if running.waiting is not None:
+                waiting = running.waiting
+                words = f"Asking {waiting.model} at {where}: {waiting.seconds:.0f} s. Stop gives it up."
             case RunState.RUNNING:
                 words = f"Running: {where}."
             case RunState.PAUSED:
@@ -181,10 +184,20 @@ class RunPanel(Pages):
                 reason = running.reason_not_ready(document)
                 words = reason or "Ready. Run to the end, or step from node to node."
                 role = "label"
+        if self._is_outdated():
+            words = f"{words} The tree was changed meanwhile; this run keeps the one it began with."
         if words != self.state.text() or role != self.state.property("role"):
             self.state.setText(words)
             self.state.setProperty("role", role)
             self.state.style().polish(self.state)
+            # A dock asks only for the height of one line; the answers below would be cut off.
+            self.state.setMinimumHeight(self.state.heightForWidth(self.width()))
+
+    def _is_outdated(self) -> bool:
+        """Whether a run goes on with a tree that was changed since it began."""
+        running = self._running
+        begun, document = running.latest.tree, running.document
+        return running.active and begun is not None and document is not None and document.draft.tree != begun
 
     def _title(self, tree: Tree, node_id: NodeId) -> str:
         if self._named[0] is not tree:
@@ -201,7 +214,9 @@ class RunPanel(Pages):
     def _show_question(self) -> None:
         """Offer the answers of the question that waits, or of the moment of the past that is looked at."""
         question, before = self._running.question, self._past_question()
-        offered: object = (before.node, self._running.position) if before else question
+        ends = " The run that goes on ends then." if self._running.active else ""
+        self.instead.setText(f"Answer something else to run again from here.{ends}")
+        offered: object = (before.node, self._running.position) if before else self._waits_here()
         if self._running.past and offered == self._offered:
             self._say()
             return
@@ -217,7 +232,7 @@ class RunPanel(Pages):
                 key = "0" if answer == UNKNOWN else str(number) if number < 10 else ""
                 words = f"{answer}, as it was" if answer == before.given else answer
                 self._offer(words, key, partial(self._fork, answer), quiet=answer == UNKNOWN)
-        elif question is not None and not self._running.past:
+        elif question is not None and offered is not None:
             self.question.show_value(question.text)
             for number, answer in enumerate(question.answers, 1):
                 key = str(number) if number < 10 else ""
@@ -225,6 +240,11 @@ class RunPanel(Pages):
             self._offer(UNKNOWN, "0", partial(self._running.answer, None), quiet=True)
         self._ask_for_room()
         self._say()
+
+    def _waits_here(self) -> Question | None:
+        """The question that waits, unless a moment before its visit is looked at."""
+        running = self._running
+        return running.question if running.step_number == running.step_count else None
 
     def _past_question(self) -> "_Answered | None":
         """The question that was answered next, at a moment of the past."""
@@ -255,10 +275,12 @@ class RunPanel(Pages):
         self._buttons.add(button)
 
     async def _ask_trust(self) -> None:
-        folder = self._folder
-        if folder is not None and await dialogs.ask_trust(self.window(), folder):
+        if self._untrusted is None:
+            return
+        folder, code, model = self._untrusted
+        if await dialogs.ask_trust(self.window(), folder, code=code, model=model):
             self._workbench.trust(folder)
-            self._list_cases()
+            self._look_at_trust()
 
 
 class _Answered(NamedTuple):

@@ -1,6 +1,8 @@
 """The runs of this session: how each ended, what it used, and where it differs from the one that is shown."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from designer.document.names import titles_of
 from designer.document.wording import ending
@@ -9,6 +11,12 @@ from designer.running import ListedRun, RunState
 from designer.workbench import Workbench
 from engine import Tree
 from engine.evaluate import compare
+
+_GOING: Final[Mapping[RunState, str]] = {
+    RunState.RUNNING: "Goes on",
+    RunState.PAUSED: "Paused",
+    RunState.ASKING: "Waits for your answer",
+}
 
 
 @dataclass(frozen=True)
@@ -31,14 +39,14 @@ class RunsPanel(Pages):
             Column[Row](
                 "Run",
                 lambda row: row.run.name,
-                width=150,
+                width=110,
                 icon=lambda row: ("dot", "accent") if row.shown else None,
             ),
             Column[Row]("Ended", lambda row: row.ended, tone=lambda row: row.tone),
             Column[Row]("Steps", lambda row: str(len(row.run.path)), width=56, mono=True),
             Column[Row]("LLM calls", lambda row: str(row.run.usage.llm_calls), width=74, mono=True),
             Column[Row]("Time", lambda row: f"{row.run.usage.duration:.1f} s", width=74, mono=True),
-            Column[Row]("Begun from", lambda row: row.origin, width=190, tone=lambda _: "secondary"),
+            Column[Row]("Begun from", lambda row: row.origin, width=140, tone=lambda _: "secondary"),
             Column[Row]("Beside the shown run", lambda row: row.beside),
         )
         self.table = Table(columns, "Runs", key=lambda row: row.run)
@@ -77,11 +85,13 @@ class RunsPanel(Pages):
 
     def _row(self, run: ListedRun, shown: ListedRun | None) -> Row:
         result = run.trail.result
-        going = run is self._running.shown and self._running.state not in (RunState.ENDED, RunState.IDLE)
-        ended = ending(result) if result else "Goes on" if going else "Its log ends here"
+        going = run is self._running.shown and self._running.active
+        ended = ending(result) if result else _GOING[self._running.state] if going else "Its log ends here"
         good = result is not None and result.outcome == "Terminal"
         tone = None if good or result is None else "warn"
-        beside = "" if shown is None or shown is run else _difference(shown, run)
+        # What goes on may still come to be the same.
+        compared = shown is not None and shown is not run and not self._running.active
+        beside = _difference(shown, run) if shown is not None and compared else ""
         return Row(run, ended, tone, _origin(run), beside, run is shown)
 
 

@@ -14,6 +14,17 @@ from designer.running.answering import (
 )
 from designer.running.controller import Prepare, RunController, RunState
 from designer.running.hits import Hit, fault_of_condition, fault_of_message
+from designer.running.models import (
+    LiveModel,
+    ModelChoice,
+    Trial,
+    Waiting,
+    choose_model,
+    name_of,
+    names_a_model,
+    place_of,
+    try_out,
+)
 from designer.running.recording import Recording
 from designer.running.runs import ListedRun, LogLine
 
@@ -23,7 +34,9 @@ __all__ = [
     "Answering",
     "Hit",
     "ListedRun",
+    "LiveModel",
     "LogLine",
+    "ModelChoice",
     "Pin",
     "Prepare",
     "Recording",
@@ -31,10 +44,17 @@ __all__ = [
     "RunState",
     "Source",
     "SourceKind",
+    "Trial",
+    "Waiting",
+    "choose_model",
     "fault_of_condition",
     "fault_of_message",
     "may_answer",
+    "name_of",
+    "names_a_model",
     "pinned",
+    "place_of",
     "replayed",
     "source_words",
+    "try_out",
 ]

@@ -16,6 +16,7 @@ from designer.document.draft import Draft, new_names
 from designer.document.names import titles_of
 from designer.running.answering import ASK, LIVE, Answering, Source, may_answer
 from designer.running.hits import Hit, Hits
+from designer.running.models import LiveModel, Waiting
 from designer.running.recording import Recording
 from designer.running.runs import ListedRun, LogLine
 from designer.tasks import launch
@@ -54,7 +55,10 @@ class RunState(StrEnum):
 
 
 Prepare: TypeAlias = Callable[[Document, Case], tuple[Session, Inputs]]
-"""Makes session and inputs of one run. The session's decider is the one that is asked live, if any."""
+"""Makes session and inputs of one run. The session's decider is the one that is asked live, if any.
+
+A :class:`LiveModel` is closed when the run is over.
+"""
 
 _Goal: TypeAlias = Callable[[Tree, NodeId], bool]
 """Whether a run pauses before this node."""
@@ -116,6 +120,7 @@ class RunController(QObject):
         self._begun = 0
         self._position: int | None = None
         self._run: Run | None = None
+        self._model: LiveModel | None = None
         self._standing: Stop | None = None
         self._driving: asyncio.Task[None] | None = None
         self._waiting: asyncio.Task[None] | None = None
@@ -218,6 +223,11 @@ class RunController(QObject):
     def why(self) -> str | None:
         """Why the run is paused here, in plain words, where a breakpoint had it pause."""
         return None if self.hit is None else _why(self.hit, self.latest.tree or Tree())
+
+    @property
+    def waiting(self) -> Waiting | None:
+        """The model that was asked and has not answered yet."""
+        return self._model.waiting if self._model and self.active else None
 
     # -- driving ---------------------------------------------------------------------------------------
 
@@ -478,6 +488,7 @@ class RunController(QObject):
         run = make(name=f"Run {self._begun}")
         tree = run.plan.tree if run.plan else run.document.draft.tree
         session, inputs = self._prepare(run.document, run.answering.as_case(tree))
+        self._model = session.decider if isinstance(session.decider, LiveModel) else None
         if start is not None:
             inputs = replace(
                 inputs, parameters=start.parameters, properties=start.properties, data=start.data
@@ -490,7 +501,7 @@ class RunController(QObject):
         self._run = session.start(tree, inputs, observers=[partial(self._observe, run)])
         self.runs_changed.emit()
         self._set_state(RunState.RUNNING)
-        self._driving = launch(self._drive(self._run, run))
+        self._driving = launch(self._drive(self._run, run, self._model))
 
     def _when_free(self, begin: Callable[[], None]) -> None:
         """Begin once the run that goes on has ended, which is now being cancelled."""
@@ -558,7 +569,7 @@ class RunController(QObject):
         self.live()
         return False
 
-    async def _drive(self, run: Run, listed: ListedRun) -> None:
+    async def _drive(self, run: Run, listed: ListedRun, model: LiveModel | None) -> None:
         hits, recording = Hits(), listed.recording
         try:
             async for stop in run:
@@ -579,6 +590,8 @@ class RunController(QObject):
             self._set_state(RunState.ENDED)
             if listed not in self.runs:
                 self.forget()
+            if model is not None:
+                await model.close()
 
     async def _wait(self, hit: Hit | None) -> None:
         self._go_on.clear()

@@ -54,7 +54,7 @@ class Desk(Protocol):
 
     @property
     def paused(self) -> float:
-        """Seconds so far that were not charged to the run: nobody asked for more, or they were off the clock."""
+        """Seconds not charged to the run so far: nobody asked for more, or they were off the clock."""
         ...
 
     async def before_attempt(self, number: int) -> None:

@@ -13,6 +13,7 @@ from engine.evaluate.cases import (
     read_lines,
     write_case,
 )
+from engine.evaluate.erasing import blanked
 from engine.evaluate.forks import Difference, DifferenceCode, Fork, fork
 from engine.evaluate.judging import Judgement, judge, missing, rewritten_cases
 from engine.evaluate.logs import RunLog, read_run_log, write_run_log
@@ -43,6 +44,7 @@ __all__ = [
     "RunLog",
     "Stale",
     "Starter",
+    "blanked",
     "case_for",
     "case_of",
     "compare",

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from engine.records.stage import recorded as recorded
     from engine.records.stage import recorded_client as recorded_client
     from engine.records.table import Needle as Needle
+    from engine.records.table import Order as Order
     from engine.records.table import RecordFilter as RecordFilter
     from engine.records.table import RecordRow as RecordRow
     from engine.records.table import RecordTable as RecordTable
@@ -77,7 +78,7 @@ _HOMES: Final = {
     "sinks": "JsonlSink MemorySink Sink",
     "sqlite": "SqliteSink",
     "stage": "Source recorded recorded_client",
-    "table": "Needle RecordFilter RecordRow RecordTable StoreRefused",
+    "table": "Needle Order RecordFilter RecordRow RecordTable StoreRefused",
 }
 _HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names.split()}
 

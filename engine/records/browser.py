@@ -60,6 +60,7 @@ class RecordBrowser:
                 raise
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="browse")
         self._seen, self._closed = -1, False
+        self._stamp: tuple[int, int, int] | None = None
 
     def close(self) -> None:
         """Stop what runs and give the files back; a second time does nothing."""
@@ -176,6 +177,9 @@ class RecordBrowser:
         assert self._file is not None  # noqa: S101 - only record files are indexed
         facts, there = self._table.facts(), os.fstat(self._file.fileno())
         now = self.path.stat()
+        stamp = (now.st_ino, now.st_size, now.st_mtime_ns)
+        if stamp == self._stamp:
+            return False, 1.0
         if (now.st_ino, now.st_dev) != (there.st_ino, there.st_dev):
             self._file.close()
             self._file = self.path.open("rb")
@@ -201,6 +205,10 @@ class RecordBrowser:
         if erased:
             self._table.forget_journal()
         more = number > facts.get("lines", 0) or not fits
+        if not more:
+            self._stamp = stamp
+        if done >= there.st_size:
+            self._table.index()
         return more, 1.0 if done >= there.st_size or not more else done / there.st_size
 
     def _take(self, line: Line, number: int, place: int) -> bool:
@@ -232,11 +240,11 @@ def _index(path: Path, cache: Path) -> RecordTable:
     name = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:24]
     place = cache / f"{name}{SQLITE}"
     try:
-        return RecordTable(place)
+        return RecordTable(place, indexed=False)
     except (StoreRefused, sqlite3.DatabaseError):
         for file in cache.glob(f"{name}{SQLITE}*"):
             file.unlink(missing_ok=True)
-        return RecordTable(place)
+        return RecordTable(place, indexed=False)
 
 
 _PRINT: Final = 4096

@@ -36,7 +36,10 @@ class RecordProblem(TreewrightError):
 
 def line_of(item: Item) -> bytes:
     """The line of an item, without the line feed that ends it in a file."""
-    return json.dumps(_clean(_members(item)), separators=(",", ":"), allow_nan=False).encode("ascii")
+    return _ENCODE(_clean(_members(item))).encode("ascii")
+
+
+_ENCODE: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
 def item_of(line: bytes) -> Item:
@@ -181,17 +184,22 @@ _EXACT: Final = 1 << 53
 
 def _clean(value: Json) -> Json:
     """The value in the format's spelling, which every reader takes: 95 for 95.0, no half of a pair."""
-    match value:
-        case str():
-            return _SURROGATE.sub("\ufffd", value)
-        case float() if value.is_integer() and abs(value) < _EXACT:
-            return int(value)
-        case dict():
-            return {_CONTROL.sub("\ufffd", _SURROGATE.sub("\ufffd", k)): _clean(v) for k, v in value.items()}
-        case list():
-            return [_clean(item) for item in value]
-        case _:
-            return value
+    if isinstance(value, str):
+        # Nearly every text is plain, which is quicker to see than to search.
+        return value if value.isascii() else _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {_clean_name(name): _clean(member) for name, member in value.items()}
+    if isinstance(value, list):
+        return [_clean(item) for item in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
+        return int(value)
+    return value
+
+
+def _clean_name(name: str) -> str:
+    if name.isascii() and name.isprintable():
+        return name
+    return _CONTROL.sub("\ufffd", _SURROGATE.sub("\ufffd", name))
 
 
 # -- reading -------------------------------------------------------------------------------------------

@@ -100,7 +100,6 @@ class DecisionRecorder:
         self._tally: Counter[str] = Counter()
         self._unsaid, self._said_at = 0, float("-inf")
         self._writer: asyncio.Task[None] | None = None
-        self._wake: asyncio.Event | None = None
         self._closed = self._gave_up = False
 
     @property
@@ -203,24 +202,19 @@ class DecisionRecorder:
     # -- the writer ------------------------------------------------------------------------------------
 
     def _work(self) -> None:
-        if self._writer is None:
-            self._wake = asyncio.Event()
-            self._writer = asyncio.get_running_loop().create_task(self._write(self._wake), name="recorder")
-        elif self._wake is not None:
-            self._wake.set()
+        if self._writer is None or self._writer.done():
+            self._writer = asyncio.get_running_loop().create_task(self._write(), name="recorder")
 
-    async def _write(self, wake: asyncio.Event) -> None:
+    async def _write(self) -> None:
+        """Hand on what is queued. With nothing left it ends: an idle recorder keeps no loop waiting."""
         try:
-            while self._queue or not self._closed:
-                if not self._queue:
-                    wake.clear()
-                    await wake.wait()
-                    continue
+            while self._queue:
                 self._in_hand = self._next()
                 await self._hand_on()
                 self._in_hand = []
-        finally:
+        except BaseException:
             self._give_up()
+            raise
 
     def _next(self) -> list[_Entry]:
         """What goes to the sink in one call; whoever waits moves into the space it leaves."""
@@ -291,16 +285,14 @@ class DecisionRecorder:
         the first.
         """
         self._closed = True
-        if self._writer is None:
-            return
-        if self._wake is not None:
-            self._wake.set()
-        done, _ = await asyncio.wait({self._writer}, timeout=self._flush_timeout)
-        if not done:
-            self._gave_up = True
-            self._writer.cancel()
-            await asyncio.wait({self._writer}, timeout=self._flush_timeout)
-            self._give_up()
+        if self._writer is not None:
+            done, _ = await asyncio.wait({self._writer}, timeout=self._flush_timeout)
+            if not done:
+                self._gave_up = True
+                self._writer.cancel()
+                await asyncio.wait({self._writer}, timeout=self._flush_timeout)
+                self._give_up()
+        self._say_dropped(now=True)
 
     async def __aenter__(self) -> Self:
         return self

@@ -37,9 +37,9 @@ def times(count: int, one: Callable[[], Awaitable[object]]) -> Callable[[], Awai
 def test_a_decision_beside_the_same_lines_by_hand(goals: Goals):
     session, tree = work.session(), work.decision()
     bare, full = awaited_medians(
-        times(2000, work.bare), times(500, lambda: work.journaled(session, tree).finish()), rounds=9
+        times(2000, work.bare), times(100, lambda: work.journaled(session, tree).finish()), rounds=51
     )
-    bare, full = bare / 2000, full / 500
+    bare, full = bare / 2000, full / 100
     note = f"{in_words(full)} a run, bare {in_words(bare)}"
     goals.most("A-G1", "full run / bare json run", full / bare, 8, note=note)
 
@@ -51,10 +51,10 @@ def test_what_an_event_costs(goals: Goals):
 
     def observed(count: int) -> Callable[[], Awaitable[None]]:
         observers = [deque[Event](maxlen=9).append] * count
-        return times(200, lambda: session.start(tree, observers=observers).finish())
+        return times(50, lambda: session.start(tree, observers=observers).finish())
 
     none, one, many = (
-        spent / 200 / len(events) * 1e6 for spent in awaited_medians(*map(observed, (0, 1, 101)), rounds=15)
+        spent / 50 / len(events) * 1e6 for spent in awaited_medians(*map(observed, (0, 1, 101)), rounds=101)
     )
     note = f"{(many - one) / 100:.2g} us for each observer more"
     goals.most("A-G6", "an event, made and told", one - none, 1, "us", note)
@@ -67,9 +67,9 @@ def test_a_loop_beside_a_lean_interpreter(goals: Goals):
         inputs = Inputs(properties={"left": count // 2})
         return lambda: work.journaled(session, tree, inputs, last=256).finish()
 
-    lean, full = awaited_medians(lambda: work.Lean(1_000).run(), visits(1_000, small), rounds=15)
-    (long,) = awaited_medians(visits(100_000, large), rounds=1)
-    full, lean, long = full / 1_000, lean / 1_000, long / 100_000
+    lean, full = awaited_medians(lambda: work.Lean(10_000).run(), visits(1_000, small), rounds=101)
+    (long,) = awaited_medians(visits(100_000, large), rounds=5)
+    full, lean, long = full / 1_000, lean / 10_000, long / 100_000
     goals.most("A-G2", "loop, a visit", full * 1e6, 2, "us")
     goals.most("A-G2", "loop visit / lean interpreter", full / lean, 6, note=f"lean {in_words(lean)}")
     goals.most("A-G2", "visit of 100,000 / visit of 1,000", long / full, 1.5, note=in_words(long))

@@ -1,4 +1,4 @@
-"""Goal F-G1: from the start of the process to the first picture, beside the least window PySide6 can show."""
+"""Goal F-G1: from the start of the program to its first picture, beside the least window PySide6 can show."""
 
 import json
 import os
@@ -46,40 +46,54 @@ OURS = (
     CLOCK
     + """
 import asyncio
-from PySide6.QtCore import QEvent, QObject
-from PySide6.QtWidgets import QApplication
-from designer.app import create, make_loop
-app = QApplication([])
-loop = make_loop(app)
-async def main():
-    from pathlib import Path
-    path = Path(sys.argv[1]) if sys.argv[1:] else None
-    window = create()
-    done = loop.create_future()
-    class Watch(QObject):
-        def eventFilter(self, watched, event):
-            if event.type() == QEvent.Type.Paint and not done.done():
-                done.set_result(since())
-            return False
-    watch = Watch()
-    window.centralWidget().installEventFilter(watch)
-    window.show()
-    painted = await done
+from pathlib import Path
+import designer
+from designer import cli
+sample = Path(sys.argv.pop())
+async def measure(window, painted):
+    painted = await painted
     heavy = [name for name in ("networkx", "httpx") if name in sys.modules]
-    window.open_path(path)
+    window.open_path(sample)
     window.workbench.current.check_now()
     while not window.canvas.scene().node_items:
         await asyncio.sleep(0)
     window.canvas.viewport().repaint()
     print(json.dumps({"painted": painted, "usable": since(), "heavy": heavy}), flush=True)
     os._exit(0)
-loop.run_until_complete(main())
+def watched(window):
+    from PySide6.QtCore import QEvent, QObject
+    painted = asyncio.get_running_loop().create_future()
+    class Watch(QObject):
+        def eventFilter(self, watched, event):
+            if event.type() == QEvent.Type.Paint and not painted.done():
+                painted.set_result(since())
+            return False
+    window.watch = Watch()
+    window.centralWidget().installEventFilter(window.watch)
+    asyncio.create_task(measure(window, painted))
+class Start:
+    def main(self, path):
+        del designer.app
+        from designer import app
+        from designer.window import MainWindow
+        shown = MainWindow.show
+        MainWindow.show = lambda window: (watched(window), shown(window))
+        return app.main(path)
+designer.app = Start()  # imported by the command itself, and in its order
+cli.main()
 """
 )
 
 
 def started(script: str, home: Path) -> dict[str, float]:
-    environment = os.environ | {"QT_QPA_PLATFORM": "offscreen", "HOME": str(home), "PYTHONPATH": str(ROOT)}
+    """What the script says about its start, with modules compiled as an installed program has them."""
+    environment = os.environ | {
+        "QT_QPA_PLATFORM": "offscreen",
+        "HOME": str(home),
+        "PYTHONPATH": str(ROOT),
+        "PYTHONPYCACHEPREFIX": str(home / "compiled"),
+    }
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [sys.executable, "-c", script, str(SAMPLE)]
     out = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, cwd=ROOT)
     found: dict[str, float] = json.loads(out.stdout.splitlines()[-1])
@@ -89,6 +103,7 @@ def started(script: str, home: Path) -> dict[str, float]:
 def test_the_first_picture(goals: Goals, tmp_path: Path):
     least: list[float] = []
     ours: list[dict[str, float]] = []
+    started(LEAST, tmp_path), started(OURS, tmp_path)  # the first time modules are compiled
     for _ in range(7):
         least.append(started(LEAST, tmp_path)["painted"])
         ours.append(started(OURS, tmp_path))

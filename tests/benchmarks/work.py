@@ -33,6 +33,7 @@ from engine import (
     standard_catalog,
 )
 from engine.catalog import FunctionAction, FunctionPredicate, PredicateContext
+from engine.records import DecisionRecorder
 
 REPLY = '{"answer": "supported", "observation": "The invoice is attached.", "confidence": "high"}'
 ANSWERS = ("supported", "unsupported")
@@ -130,9 +131,10 @@ def loop(visits: int) -> Runnable:
     return runnable(tree, CATALOG)
 
 
-def session(seconds: float = 0.0) -> Session:
+def session(seconds: float = 0.0, recorder: DecisionRecorder | None = None) -> Session:
     """The engine as an application uses it; the model takes this long."""
-    return Session(decider=TextDecider(InstantClient(seconds)), catalog=CATALOG)
+    decider = TextDecider(InstantClient(seconds))
+    return Session(decider=decider, catalog=CATALOG, recorder=recorder, record_scripted=recorder is not None)
 
 
 def journaled(

@@ -4,8 +4,8 @@ import math
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import QPointF
-from PySide6.QtGui import QColor, QImage
+from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtGui import QColor, QImage, QPainter
 from PySide6.QtWidgets import QApplication, QGraphicsItem
 
 from designer import theme
@@ -14,6 +14,7 @@ from designer.canvas.picture import render_png
 from designer.canvas.scene import Scene, Spot
 from designer.document import edits
 from designer.document.draft import Draft, Place
+from designer.proof import Cost
 from engine import AnyNode, ClassifyNode, OpaqueNode, Problem, TerminalNode, Trail, Transition, Tree
 from tests.designer.drafts import leads, triage
 
@@ -275,3 +276,38 @@ def test_another_theme_repaints_every_item(scene: Scene, qapp: QApplication):
 
 def test_a_run_that_has_not_begun_marks_nothing():
     assert moment(Trail(), None) == Overlay()
+
+
+def test_a_card_shows_what_it_costs_and_tells_it_in_full(scene: Scene):
+    draft, cost = triage(), Cost("after 2 calls · no limit but the budget", "From the start.", beyond=False)
+    scene.show(draft)
+    card = scene.node_items["good"]
+    before = card.boundingRect()
+    scene.show(draft, Overlay(costs={"good": cost}))
+    assert card.marks.cost == cost
+    assert {i for i, item in scene.node_items.items() if item.marks.cost} == {"good"}
+    assert card.boundingRect() != before
+    assert card.tip(QPointF(10, card.size[1] - 2)) == cost.words
+    scene.show(draft, Overlay())
+    assert card.marks.cost is None
+    assert card.boundingRect() == before
+
+
+def test_a_cost_beyond_the_budget_is_told_by_words_and_by_colour(scene: Scene):
+    draft = triage()
+
+    def inks(beyond: bool) -> set[str]:
+        scene.show(draft, Overlay(costs={"ask": Cost("2 calls", "Two calls.", beyond)}))
+        scene.settle()
+        card = scene.node_items["ask"]
+        box = card.mapRectToScene(card.boundingRect())
+        image = QImage(box.size().toSize(), QImage.Format.Format_RGB32)
+        image.fill(scene.look.canvas)
+        painter = QPainter(image)
+        scene.render(painter, QRectF(image.rect()), box)
+        painter.end()
+        spots = ((x, y) for x in range(image.width()) for y in range(image.height() - 24, image.height()))
+        return {QColor(image.pixel(x, y)).name() for x, y in spots}
+
+    assert theme.LIGHT.bad.lower() in inks(beyond=True)
+    assert theme.LIGHT.bad.lower() not in inks(beyond=False)

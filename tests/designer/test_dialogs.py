@@ -111,6 +111,24 @@ def test_a_cancelled_question_takes_its_dialog_away(aloop, window):
     assert aloop.run_until_complete(main()) == (False, True)
 
 
+def test_two_questions_at_once_take_turns(aloop, window):
+    async def main():
+        first = asyncio.ensure_future(dialogs.ask(window, "First", "Text", ("Yes",)))
+        second = asyncio.ensure_future(dialogs.ask(window, "Second", "Text", ("Yes",)))
+        gone = asyncio.ensure_future(dialogs.ask(window, "Third", "Text", ("Yes",)))
+        shown = []
+        for question in (first, second):
+            dialog = await opened(window)
+            shown += [label.text() for label in dialog.findChildren(QLabel)][:1]
+            assert sum(d.isVisible() for d in window.findChildren(QDialog)) == 1
+            gone.cancel()
+            press(dialog, "Yes")
+            assert await question
+        return shown
+
+    assert aloop.run_until_complete(main()) == ["First", "Second"]
+
+
 def test_other_work_goes_on_while_a_dialog_is_open(aloop, window):
     async def main():
         task = asyncio.ensure_future(dialogs.ask(window, "Title", "Text"))

@@ -1,13 +1,20 @@
 """The table of forms: what each is made of, and which is refused."""
 
+import asyncio
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from designer import theme
 from designer.canvas.overlay import Overlay
 from designer.document.draft import Draft, Note, Place
-from designer.exporting import FORMS, Subject
+from designer.exporting import FORMS, ExportFailed, Subject, badges, make
 from engine import Tree, TreeInvalid, check, standard_catalog, write_tree
 from tests.designer.drafts import triage
+from tests.designer.waiting import until
 
 pytestmark = pytest.mark.usefixtures("qapp")
 
@@ -86,3 +93,55 @@ def _width(svg: str) -> float:
 def test_an_empty_tree_can_be_shown():
     for suffix in BEGINS.keys() - {"json"}:
         assert FORMS[suffix].write(Subject(Draft(Tree())))
+
+
+# -- aside
+
+
+def many(count: int = 30) -> Draft:
+    """More nodes than are drawn at once."""
+    nodes = {f"n{number}": SOUND.tree.nodes["good"] for number in range(count)}
+    places = {node_id: Place(number * 300, 0) for number, node_id in enumerate(nodes)}
+    return Draft(SOUND.tree.replace(nodes={**SOUND.tree.nodes, **nodes}), {**SOUND.places, **places})
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png", "pdf", "html"])
+def test_another_process_makes_the_same_bytes(aloop, suffix):
+    draft, catalog = many(), standard_catalog()
+    seen = badges(check(draft.tree, catalog))
+    overlay = replace(seen, visits={"load": 7}, taken=frozenset({("load", "success")}), current="good")
+    subject = Subject(draft, catalog, check(draft.tree, catalog), overlay, theme.DARK)
+    assert aloop.run_until_complete(make(subject, suffix)) == FORMS[suffix].write(subject)
+
+
+def test_a_process_that_fails_gives_nothing_and_one_sentence(aloop, monkeypatch):
+    monkeypatch.setattr(sys, "executable", shutil.which("false"))
+    with pytest.raises(ExportFailed, match="Something went wrong"):
+        aloop.run_until_complete(make(Subject(many()), "svg"))
+
+
+def test_a_process_that_cannot_be_started_gives_nothing_and_one_sentence(aloop, monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "none"))
+    with pytest.raises(ExportFailed):
+        aloop.run_until_complete(make(Subject(many()), "svg"))
+
+
+def is_gone(said: Path) -> bool:
+    return not Path("/proc", said.read_text().strip()).exists()
+
+
+def test_a_cancelled_export_leaves_no_process(aloop, monkeypatch, tmp_path):
+    started, stub = tmp_path / "started", tmp_path / "forever"
+    stub.write_text(f"#!/bin/sh\necho $$ > {started}.new; mv {started}.new {started}; exec sleep 1000\n")
+    stub.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(stub))
+
+    async def cancel() -> None:
+        task = asyncio.ensure_future(make(Subject(many()), "svg"))
+        await until(started.exists)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert is_gone(started)
+
+    aloop.run_until_complete(cancel())

@@ -121,9 +121,9 @@ def test_answers_can_come_from_a_case(qtbot, bench, document, drive):
     panel = shown(qtbot, RunPanel(bench))
     bench.cases = (Case(id="<b>row 1</b>", answers={"ask": "yes"}),)
     bench.cases_changed.emit(bench.cases)
-    assert panel.source.itemText(1) == "Case <b>row 1</b>"
-    panel.source.setCurrentIndex(1)
-    panel.source.activated.emit(1)
+    assert panel.source.itemText(2) == "Case <b>row 1</b>"
+    panel.source.setCurrentIndex(2)
+    panel.source.activated.emit(2)
     assert bench.running.case is bench.cases[0]
     assert panel.pinned.text() == "1 of 1 questions pinned"
 

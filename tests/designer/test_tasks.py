@@ -2,8 +2,11 @@
 
 import asyncio
 import gc
+import threading
 
-from designer.tasks import cancel_all, launch
+import pytest
+
+from designer.tasks import aside, cancel_all, launch
 
 
 def test_a_launched_coroutine_is_kept_until_it_ends(aloop):
@@ -113,3 +116,31 @@ def test_a_stream_that_is_left_early_is_closed(aloop):
 
     aloop.run_until_complete(main())
     assert closed == [True]
+
+
+def test_work_aside_gives_its_result_or_its_failure_from_another_thread(aloop):
+    async def main():
+        assert await aside(threading.get_ident) != threading.get_ident()
+        with pytest.raises(ZeroDivisionError):
+            await aside(lambda: 1 // 0)
+
+    aloop.run_until_complete(main())
+
+
+def test_nobody_waits_for_work_aside_that_is_not_wanted_any_more(aloop):
+    release, ended = threading.Event(), threading.Event()
+
+    def work():
+        release.wait()
+        ended.set()
+
+    async def main():
+        task = launch(aside(work))
+        await asyncio.sleep(0)
+        await cancel_all()
+        assert task.cancelled()
+        assert not ended.is_set()
+        release.set()
+
+    aloop.run_until_complete(main())
+    assert ended.wait(10)

@@ -216,6 +216,7 @@ async def test_an_answer_from_memory_costs_no_call():
     for calls in (1, 0):
         result = await Session(decider=decider).start(desk_tree()).finish()
         assert (result.verdict, result.usage.llm_calls) == ("done", calls)
+        assert result.usage.input_tokens == 30 * calls
     assert len(client.requests) == 1
 
 

@@ -492,3 +492,50 @@ async def test_every_record_offered_is_written_dropped_or_failed(seed: int):  # 
         int(word.lstrip("dk")) for call in desk.calls if call.startswith("write") for word in call.split()[1:]
     ]
     assert numbers == sorted(numbers)
+
+
+async def test_an_outcome_that_is_still_queued_can_be_taken_back():
+    desk = Desk()
+    recorder = DecisionRecorder(desk, capacity=1)
+    await stalled(desk, recorder)
+    first, second = confirmed(1), confirmed(2)
+    await recorder.add_outcome(first)
+    waiting = asyncio.ensure_future(recorder.add_outcome(second))
+    await settled()
+    assert recorder.take_back(first)
+    await settled()
+    assert waiting.done()
+    assert recorder.take_back(second)
+    assert not recorder.take_back(second)
+    desk.open.set()
+    await recorder.close()
+    assert desk.calls == ["write d100"]
+    assert (recorder.counters.written, recorder.counters.outcomes_written) == (1, 0)
+    assert recorder.counters.outcomes_failed == 0
+
+
+async def test_an_outcome_that_waits_for_space_can_be_taken_back_too():
+    desk = Desk()
+    recorder = DecisionRecorder(desk, capacity=1)
+    await stalled(desk, recorder)
+    await recorder.add_outcome(confirmed(1))
+    waits = confirmed(2)
+    waiting = asyncio.ensure_future(recorder.add_outcome(waits))
+    await settled()
+    assert recorder.take_back(waits)
+    await waiting
+    desk.open.set()
+    await recorder.close()
+    assert desk.calls == ["write d100", "outcome d1"]
+
+
+async def test_an_idle_recorder_has_no_task_and_begins_again():
+    desk = Desk()
+    recorder = DecisionRecorder(desk)
+    for number in range(2):
+        recorder.record(record(number))
+        await recorder.flush()
+        await settled()
+        assert not [task for task in asyncio.all_tasks() if task.get_name() == "recorder"]
+    await recorder.close()
+    assert desk.calls == ["write d0", "write d1"]

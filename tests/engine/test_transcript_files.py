@@ -131,8 +131,23 @@ async def test_the_list_is_newest_first_and_tells_tree_and_outcome(tmp_path: Pat
     await session.start(TREE, Inputs(properties={"long": "## Decision result\n" * 200})).finish()
     new, other = list_transcripts(tmp_path)
     assert (new.tree_id, new.outcome) == ("t", "Terminal")
-    assert (other.path, other.tree_id, other.outcome) == (old, None, None)
+    assert f"**Execution ID:** `{new.execution_id}`" in new.path.read_text()
+    assert new.size == new.path.stat().st_size
+    assert (other.path, other.tree_id, other.outcome, other.execution_id) == (old, None, None, None)
     assert other.when == datetime(2020, 1, 1).astimezone()
+
+
+def test_what_is_known_and_has_not_changed_is_not_read_again(tmp_path: Path) -> None:
+    kept, written = tmp_path / "20200101-000000-kept.md", tmp_path / "20200102-000000-written.md"
+    kept.write_text("Decision tree: a\n")
+    written.write_text("Decision tree: a\n")
+    before = list_transcripts(tmp_path)
+    written.write_text("Decision tree: another\n")
+    after = list_transcripts(tmp_path, before)
+    assert [info.tree_id for info in after] == ["another", "a"]
+    assert after[1] is before[1]
+    kept.unlink()
+    assert list_transcripts(tmp_path, after) == after[:1]
 
 
 def test_of_one_second_the_higher_number_is_the_newer(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ def travel(aloop: asyncio.AbstractEventLoop) -> Travel:
                 window.workbench.running.cancel()
                 await window.workbench.running.ended()
                 await cancel_all()
+                await window.workbench.records.close()
                 window.deleteLater()
                 await asyncio.sleep(0)
 

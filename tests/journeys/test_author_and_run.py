@@ -77,7 +77,7 @@ def test_a_missing_branch_shows_in_list_and_card_and_refuses_run_and_export(trav
         assert person.window.message == "Fix the error under Problems first."
         await person.select(REFUND)
         person.window.run_command("file.export")
-        assert person.document.selection == {QUESTION}
+        await until(lambda: person.document.selection == {QUESTION})
         assert not chosen[0].exists()
         await person.connect(QUESTION, "unknown", REFUSE)
         assert person.errors() == []

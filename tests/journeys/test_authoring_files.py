@@ -197,7 +197,7 @@ def test_export_refused_for_an_error_says_which_and_leads_to_its_field(travel, d
         person.window.docks["inspector"].hide()
         person.window.run_command("file.export")
         problem = person.errors()[0]
-        assert problem.message in person.window.message
+        await until(lambda: problem.message in person.window.message)
         assert person.document.selection == {"approved"}
         assert person.window.docks["inspector"].isVisible()
         assert person.window.focusWidget().objectName() == "field.verdict"

@@ -1,21 +1,24 @@
 """Debugging through the real window: step, pause, look back, go another way, keep a run and open it again."""
 
 import asyncio
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QPushButton, QSlider
+from PySide6.QtWidgets import QLabel, QPushButton, QSlider, QWidget
 
 from designer import dialogs
 from designer.canvas.items import painter_path
+from designer.document.edits import rename_node
 from designer.panels.requests import RequestsPanel
+from designer.panels.run import RunPanel
 from designer.panels.runs import Row, RunsPanel
 from designer.panels.state import StatePanel
 from designer.running import RunState
-from engine import NodeId
+from engine import Budget, NodeId
 from tests.builders import as_bytes, as_json, classify, condition, terminal, tree
 from tests.journeys.driving import Driver, by_hand, until
 from tests.journeys.test_editing import key
@@ -140,7 +143,7 @@ def test_the_past_is_shown_everywhere_and_plainly_as_past(travel, plan: Path):
         for step in (3, 2, 1):
             person.window.run_command("run.back")
             await until(partial(lambda step: slider.value() == step, step))
-        assert words(person) == "The past: step 2 of 5"
+        assert words(person) == "The past: step 2 of 4"
         assert person.card("gate").marks.visits == 1
         assert person.card("size").marks.state
         assert person.window.canvas.scene().overlay.past
@@ -152,7 +155,7 @@ def test_the_past_is_shown_everywhere_and_plainly_as_past(travel, plan: Path):
         await until(lambda: person.running.step_number == 0)
         assert not person.window.run_command("run.back")
         person.window.run_command("run.newest")
-        await until(lambda: words(person) == "Step 5 of 5, the end")
+        await until(lambda: words(person) == "The end, after 4 steps")
         assert not person.running.past
         assert not person.window.run_command("run.forward")
 
@@ -354,5 +357,218 @@ def test_state_and_requests_are_those_of_the_shown_moment(travel, plan: Path):
         await asyncio.sleep(0.03)
         assert len(requests.table.rows) <= shown
         assert list(state.properties.rows) == []
+
+    travel(journey, plan)
+
+
+def test_a_tree_that_may_not_be_edited_can_still_be_run_with_other_sources(travel, plan: Path):
+    async def journey(person: Driver) -> None:
+        person.document.read_only = "It is open elsewhere."
+        await person.select("gate")
+        assert not person.seen(QWidget, "field.task").isEnabled()
+        assert person.seen(QWidget, "field.source").isEnabled()
+
+    travel(journey, plan)
+
+
+def state_words(person: Driver) -> str:
+    return person.seen(QLabel, "run.state").text()
+
+
+def crumbs(person: Driver) -> str:
+    crumb = person.window.canvas.breadcrumb
+    return "" if crumb.isHidden() else crumb.accessibleName()
+
+
+def offered(person: Driver) -> list[str]:
+    (panel,) = person.window.findChildren(RunPanel)
+    return [button.objectName() for button in panel.answers if button.isVisible()]
+
+
+async def look_at(person: Driver, step: int) -> None:
+    person.running.go_to_step(step)
+    await until(lambda: person.running.step_number == step)
+    await asyncio.sleep(0.04)
+
+
+def test_a_moment_of_the_past_never_shows_the_question_of_another(travel, tmp_path: Path):
+    path = tmp_path / "tested.json"
+    tested = tree(
+        test=condition(
+            "propertyEquals", parameters={"key": "a", "value": "b"}, then="gate", otherwise="gate"
+        ),
+        gate=classify("Is it covered?", {"yes": "size"}, unknown="end"),
+        size=classify("How large is it?", {"small": "end"}, unknown="end"),
+        end=terminal("end"),
+    )
+    path.write_bytes(as_bytes(as_json(tested)))
+
+    async def journey(person: Driver) -> None:
+        await person.show("run")
+        person.window.run_command("run.start")
+        await answer(person, "gate", "yes")
+        await asked_at(person, "size")
+        await look_at(person, 0)
+        assert offered(person) == []
+        await look_at(person, 1)
+        assert offered(person) == ["answer.yes, as it was", "answer.unknown"]
+        await look_at(person, 0)
+        assert offered(person) == []
+        await look_at(person, 2)
+        assert person.running.past
+        assert offered(person) == ["answer.small", "answer.unknown"]
+        await person.press("answer.small")
+        await until(lambda: person.running.state is RunState.ENDED)
+        assert person.result.verdict == "end"
+
+    travel(journey, path)
+
+
+def test_words_of_two_lines_leave_room_for_every_answer(travel, plan: Path):
+    async def journey(person: Driver) -> None:
+        await run_to_the_end(person, ("gate", "yes"), ("size", "small"))
+        person.document.edit("Rename", lambda draft: rename_node(draft, "gate", "gate-" + "long-" * 9))
+        await run_to_the_end(person, ("gate-" + "long-" * 9, "yes"), ("size", "small"))
+        await person.show("run")
+        await look_at(person, 0)
+        (panel,) = person.window.findChildren(RunPanel)
+        await until(lambda: panel.state.height() >= panel.state.heightForWidth(panel.state.width()))
+        assert panel.state.height() > 1.5 * panel.state.fontMetrics().height()
+        for button in panel.answers:
+            await until(lambda b=button: b.visibleRegion().boundingRect() == b.rect())
+
+    travel(journey, plan)
+
+
+def test_who_answers_something_else_is_told_that_the_run_ends(travel, plan: Path):
+    async def journey(person: Driver) -> None:
+        await person.show("run")
+        (panel,) = person.window.findChildren(RunPanel)
+        person.window.run_command("run.start")
+        await answer(person, "gate", "yes")
+        await asked_at(person, "size")
+        await look_at(person, 0)
+        assert "goes on ends then" in panel.instead.text()
+        person.window.run_command("run.stop")
+        await until(lambda: person.running.state is RunState.ENDED)
+        await look_at(person, 0)
+        assert panel.instead.text() == "Answer something else to run again from here."
+
+    travel(journey, plan)
+
+
+def test_a_run_that_was_stopped_by_a_limit_has_as_many_steps_as_visits(travel, tmp_path: Path):
+    path = tmp_path / "round.json"
+    path.write_bytes(as_bytes(as_json(replace(PLAN, budget=Budget(max_node_visits=3)))))
+
+    async def journey(person: Driver) -> None:
+        await run_to_the_end(person, ("gate", "yes"), ("size", "large"), ("gate", "yes"))
+        assert person.result.outcome == "BudgetExceeded"
+        assert words(person) == "The end, after 3 steps"
+        told = []
+        while person.window.run_command("run.back"):
+            await asyncio.sleep(0.04)
+            told.append(words(person))
+        assert told == [
+            "The past: before the end",
+            "The past: step 3 of 3",
+            "The past: step 2 of 3",
+            "The past: step 1 of 3",
+        ]
+
+    travel(journey, path)
+
+
+@pytest.mark.parametrize("state", [RunState.PAUSED, RunState.ASKING])
+def test_another_tree_neither_shows_nor_drives_the_run_that_goes_on(travel, plan: Path, state: RunState):
+    async def journey(person: Driver) -> None:
+        commands = ("run.start", "run.step", "run.step-question", "run.back", "run.newest", "run.restart")
+        person.window.run_command("run.step")
+        await paused_at(person, "gate")
+        if state is RunState.ASKING:
+            person.window.run_command("run.start")
+            await asked_at(person, "gate")
+        first = person.document
+        assert person.window.run_command("file.new")
+        await asyncio.sleep(0.04)
+        for command in commands:
+            assert not person.window.run_command(command)
+            assert person.window.message == "A run of plan goes on. Go to that tree, or stop the run."
+        assert person.running.state is state
+        assert crumbs(person) == ""
+        await person.show("run")
+        assert "gate, in plan" in state_words(person)
+        person.window.workbench.show_document(first)
+        await asyncio.sleep(0.04)
+        assert crumbs(person) == "Path: gate"
+        person.window.workbench.show_document(person.window.workbench.documents[1])
+        assert person.window.run_command("run.stop")
+        await until(lambda: person.running.state is RunState.ENDED)
+
+    travel(journey, plan)
+
+
+def test_a_run_whose_tree_is_changed_says_that_it_keeps_the_one_it_began_with(travel, plan: Path):
+    async def journey(person: Driver) -> None:
+        await person.show("run")
+        person.window.run_command("run.step")
+        await paused_at(person, "gate")
+        await person.select("size")
+        assert person.window.run_command("run.breakpoint")
+        await asyncio.sleep(0.04)
+        assert "keeps" not in state_words(person)
+        assert person.window.run_command("edit.delete")
+        await until(lambda: "this run keeps the one it began with" in state_words(person))
+        person.window.run_command("edit.undo")
+        await until(lambda: "keeps" not in state_words(person))
+
+    travel(journey, plan)
+
+
+def test_what_was_said_of_a_moment_goes_with_it(travel, plan: Path):
+    async def journey(person: Driver) -> None:
+        await run_to_the_end(person, ("gate", "no"))
+        assert "refuse" in person.window.message
+        await person.select("gate")
+        assert person.window.run_command("run.breakpoint")
+        person.window.run_command("run.start")
+        await paused_at(person, "gate")
+        assert "Breakpoint" in person.window.message
+        person.window.run_command("run.start")
+        await asked_at(person, "gate")
+        assert person.window.message == ""
+
+    travel(journey, plan)
+
+
+def test_runs_say_what_the_one_that_goes_on_does_and_compare_none_with_it(travel, plan: Path):
+    async def journey(person: Driver) -> None:
+        (runs,) = person.window.findChildren(RunsPanel)
+        await run_to_the_end(person, ("gate", "no"))
+        person.window.run_command("run.step")
+        await paused_at(person, "gate")
+        new, old = (row for row in runs.table.rows if isinstance(row, Row))
+        assert (new.ended, old.beside) == ("Paused", "")
+        person.window.run_command("run.start")
+        await asked_at(person, "gate")
+        (new, old) = (row for row in runs.table.rows if isinstance(row, Row))
+        assert (new.ended, old.beside) == ("Waits for your answer", "")
+        await answer(person, "gate", "no")
+        await until(lambda: person.running.state is RunState.ENDED)
+        (new, old) = (row for row in runs.table.rows if isinstance(row, Row))
+        assert old.beside == "The same path and verdict"
+
+    travel(journey, plan)
+
+
+def test_closing_a_tree_whose_run_is_paused_ends_the_run(travel, plan: Path):
+    async def journey(person: Driver) -> None:
+        person.window.run_command("run.step")
+        await paused_at(person, "gate")
+        assert person.window.run_command("file.close")
+        await until(lambda: person.window.workbench.current is None)
+        await until(lambda: not person.running.active)
+        assert person.running.runs == ()
+        assert crumbs(person) == ""
 
     travel(journey, plan)

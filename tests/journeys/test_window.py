@@ -296,7 +296,7 @@ def test_a_run_names_its_steps_as_every_list_does(travel, monkeypatch):
         await until(lambda: len(steps[-1]) > 2 and person.running.state is RunState.ASKING)
         assert steps[-1] == [("Exploitation", False), ("active", True), ("System exposure · active", False)]
         answers = person.seen(QComboBox, "answers")
-        assert [answers.itemText(i) for i in range(2)] == ["ask me", "row-0"]
+        assert [answers.itemText(i) for i in range(3)] == ["ask me", "set up a model…", "row-0"]
         person.running.cancel()
 
     travel(journey, SSVC)

@@ -45,6 +45,12 @@ class Inspector(QTabWidget):
         if same and selection and self.currentWidget() is self.tree:
             self.setCurrentWidget(self.node)
 
+    def lock(self, *, on: bool) -> None:
+        """Let nothing of the tree be edited; where answers come from in runs can be chosen all the same."""
+        self.tree.setEnabled(not on)
+        self.json.setEnabled(not on)
+        self.node.lock(on=on)
+
     def focus_field(self, node: NodeId | None, field: str | None) -> None:
         """Select the node, or show the tree where there is none, and put the cursor into the field."""
         if self._current.document is None:

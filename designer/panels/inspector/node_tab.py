@@ -59,9 +59,16 @@ class NodeTab(Pages):
         self._current = current
         self._page: _NodePage | _SharedPage | None = None
         self._kind: object = None
+        self._locked = False
         current.drafted.connect(lambda _: self._refresh())
         current.selected.connect(lambda _: self._refresh())
         current.checked.connect(lambda _: self._show_problems())
+
+    def lock(self, *, on: bool) -> None:
+        """Let no field of a node be edited."""
+        self._locked = on
+        if self._page is not None:
+            self._page.lock(on=on)
 
     def focus_field(self, field: str | None) -> None:
         """Put the cursor into a field of the node on show."""
@@ -86,6 +93,7 @@ class NodeTab(Pages):
             self._kind = kind
             page = _SharedPage if len(nodes) > 1 else _NodePage
             self._page = page(self._current, kind[1])
+            self._page.lock(on=self._locked)
             self._area.setWidget(self._page)
         self._page.show_nodes(list(nodes))
         self.show_content(there_is=True)
@@ -151,6 +159,11 @@ class _NodePage(QWidget):
         layout.addWidget(self._form)
         layout.addWidget(self._runs)
         layout.addStretch(1)
+
+    def lock(self, *, on: bool) -> None:
+        """Let no field be edited; where answers come from is no edit."""
+        for part in (self._form, self._start):
+            part.setEnabled(not on)
 
     @property
     def shown(self) -> Collection[NodeId]:
@@ -273,6 +286,10 @@ class _SharedPage(QWidget):
         layout.addWidget(self._heading)
         layout.addWidget(self._form)
         layout.addStretch(1)
+
+    def lock(self, *, on: bool) -> None:
+        """Let no field be edited."""
+        self._form.setEnabled(not on)
 
     def show_nodes(self, ids: Collection[NodeId]) -> None:
         """Show what these nodes have in common; a field in which they differ is empty and says so."""

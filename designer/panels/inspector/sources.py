@@ -103,7 +103,7 @@ class InRuns(QWidget):
             self.pins.show_pin(node.branches(), pin, anew=anew or self.pins.isHidden())
         self.pins.setVisible(pin is not None)
         number = sum(source.pin is not None for source in answering.chosen.values())
-        reason = self._workbench.may_keep_case(document)
+        reason = self._workbench.may_keep_case(document) if number else None
         self.keep.setVisible(number > 0)
         self.keep.setText("Keep this pin as a case…" if number == 1 else f"Keep the {number} pins as a case…")
         self.keep.setEnabled(reason is None)

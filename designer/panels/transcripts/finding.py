@@ -1,6 +1,5 @@
-"""Words sought in the shown transcript, wherever in the file they are: a bar that goes from one to the next."""
+"""Words sought in the shown transcript, wherever in its file: a bar that goes from one hit to the next."""
 
-import asyncio
 from bisect import bisect_left
 from collections.abc import Callable
 from pathlib import Path
@@ -12,8 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QWidget
 
 from designer.forms import OwnUndo, plain
 from designer.panels.transcripts.search import Hit, hits_in
-from designer.panels.transcripts.spells import in_spells
-from designer.tasks import launch
+from designer.panels.transcripts.spells import Latest, in_spells
 
 MOST: Final = 10_000
 """Hits that can be gone through."""
@@ -33,7 +31,8 @@ class Finding(QWidget):
         self._hits: list[Hit] = []
         self._number: int | None = None
         self._ended = True
-        self._task: asyncio.Task[None] | None = None
+        self._seen: int | None = None
+        self._work = Latest()
         self.field = QLineEdit()
         self.field.setObjectName("transcript.find")
         self.field.setPlaceholderText("Find in this transcript")
@@ -73,13 +72,13 @@ class Finding(QWidget):
         self._seek(0)
         self.closed.emit()
 
-    def show_file(self, path: Path | None, at: int, words: str | None = None) -> None:
-        """Seek in this file from now on, beginning at this byte; other ``words`` open the bar."""
+    def show_file(self, path: Path | None, at: int, words: str = "") -> None:
+        """Seek in this file, from this byte on. ``words`` are sought instead, and seen at that byte."""
         self._path = path
         if words:
             self.field.setText(words)
             self.show()
-        self._seek(at, quiet=not words)
+        self._seek(at, seen=at if words else None)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
@@ -92,62 +91,59 @@ class Finding(QWidget):
                     return True
         return super().eventFilter(watched, event)
 
-    def _seek(self, at: int, *, quiet: bool = False) -> None:
-        if self._task is not None:
-            self._task.cancel()
-        self._hits, self._number, self._ended = [], None, True
+    def _seek(self, at: int, *, seen: int | None = None) -> None:
+        self._work.stop()
+        self._hits, self._number, self._ended, self._seen = [], None, True, seen
         self.count.setText("")
         if self.words and self._path is not None:
             self._ended = False
-            self._task = launch(self._find(self._path, self.words, at, quiet=quiet))
+            self._work.start(self._find(self._path, self.words, at))
 
-    async def _find(self, path: Path, words: str, at: int, *, quiet: bool) -> None:
+    async def _find(self, path: Path, words: str, at: int) -> None:
         """Collect the hits; go to the first one that is not before this byte, else to the first of all."""
         try:
             async for found in in_spells(hits_in(path, words)):
                 self._hits += found[: MOST - len(self._hits)]
-                if self._number is None and self._hits and self._hits[-1].at >= at and not quiet:
+                if self._number is None and self._hits and self._hits[-1].at >= at:
                     self._reach(bisect_left(self._hits, at, key=lambda hit: hit.at))
                 self._tell()
                 if len(self._hits) >= MOST:
                     break
         except OSError:
-            pass  # the reader says it
+            self._hits = []  # the reader says why
         self._ended = True
-        if self._number is None and self._hits and not quiet:
+        if self._number is None and self._hits:
             self._reach(0)
         self._tell()
 
     def _step(self, by: int) -> None:
         if not self._hits:
             return
-        if self._number is None:
-            after = bisect_left(self._hits, self._place(), key=lambda hit: hit.at)
-            self._reach((after if by > 0 else after - 1) % len(self._hits))
-        else:
-            self._reach((self._number + by) % len(self._hits))
+        before = -1 if self._number is None and by > 0 else self._number or 0
+        self._reach((before + by) % len(self._hits))
         self._tell()
 
     def _reach(self, number: int) -> None:
         self._number = number
-        self.reached.emit(self._hits[number])
+        if self._hits[number].at != self._seen:
+            self.reached.emit(self._hits[number])
+        self._seen = None
 
     def _tell(self) -> None:
         found = len(self._hits)
         more = " or more" if found >= MOST else "" if self._ended else "…"
         if not found:
             self.count.setText("Not found" if self._ended else "Searching…")
-        elif self._number is None:
-            self.count.setText(f"{found:,}{more}")
         else:
-            self.count.setText(f"{self._number + 1:,} of {found:,}{more}")
+            at = "…" if self._number is None else f"{self._number + 1:,}"
+            self.count.setText(f"{at} of {found:,}{more}")
 
 
 def button(text: str, name: str, act: Callable[[], object]) -> QPushButton:
-    """A quiet button."""
+    """A quiet button that does this."""
     made = QPushButton(text)
     made.setObjectName(name)
     made.setProperty("quiet", True)
     made.setAutoDefault(False)
-    made.clicked.connect(lambda: act())
+    made.clicked.connect(lambda _checked: act())
     return made

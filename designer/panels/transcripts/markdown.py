@@ -179,31 +179,35 @@ def _inline(text: str) -> tuple[Run, ...]:
     return (*runs, *_visible(text[plain:], "plain"))
 
 
-def _made(
-    text: str, found: re.Match[str], last: dict[int, int]
-) -> tuple[int, tuple[Run, ...] | None]:
+def _made(text: str, found: re.Match[str], last: dict[int, int]) -> tuple[int, tuple[Run, ...] | None]:
     """Where a form ends, and the words it stands for; None where it is no form but text."""
     start, end = found.span()
     match found.lastgroup:
-        case "escape":
-            return end, _visible(text[start + 1 : end], "plain")
         case "ticks":
-            size = end - start
-            if last[size] <= start:
-                return end, None
-            close = next(t for t in _TICKS.finditer(text, end) if len(t[0]) == size)
-            inner = text[end : close.start()]
-            padded = inner.startswith(" ") and inner.endswith(" ") and inner.strip()
-            return close.end(), _visible(inner[1:-1] if padded else inner, "code")
+            return _code_span(text, start, end, last)
         case "address":
-            return end, _reference(found["picture"], found["label"], found["address"])
+            made = _reference(found["picture"], found["label"], found["address"])
         case "bare":
             address = found["bare"].rstrip(".,;:!?'*_)")
-            return start + len(address), _visible(address, "plain", None if _HIDDEN.search(address) else address)
+            end = start + len(address)
+            made = _visible(address, "plain", None if _HIDDEN.search(address) else address)
+        case "escape":
+            made = _visible(text[start + 1 : end], "plain")
         case "strong":
-            return end, _visible(found["strong"], "strong")
+            made = _visible(found["strong"], "strong")
         case _:
-            return end, _visible(found["star"] or found["low"], "slanted")
+            made = _visible(found["star"] or found["low"], "slanted")
+    return end, made
+
+
+def _code_span(text: str, start: int, end: int, last: dict[int, int]) -> tuple[int, tuple[Run, ...] | None]:
+    size = end - start
+    if last[size] <= start:
+        return end, None
+    close = next(ticks for ticks in _TICKS.finditer(text, end) if len(ticks[0]) == size)
+    inner = text[end : close.start()]
+    padded = inner.startswith(" ") and inner.endswith(" ") and inner.strip()
+    return close.end(), _visible(inner[1:-1] if padded else inner, "code")
 
 
 def _reference(picture: str, label: str, address: str) -> tuple[Run, ...] | None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -9,7 +10,7 @@ from typing import Final
 from designer.panels.transcripts.markdown import spelled
 from designer.panels.transcripts.sections import CHUNK, opened
 
-_BEFORE: Final = 60
+_BEFORE: Final = 18
 _AFTER: Final = 160
 """Characters of a line that are given around a hit."""
 
@@ -41,10 +42,8 @@ def search(paths: Iterable[Path], words: str) -> Iterator[Hit | Searched | None]
     A file that cannot be read has none.
     """
     for files, path in enumerate(paths, 1):
-        try:
+        with suppress(OSError):
             yield from hits_in(path, words)
-        except OSError:
-            pass
         yield Searched(files)
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QFrame, QListView
+from PySide6.QtWidgets import QAbstractItemView, QFrame, QHeaderView, QTableView
 
 from designer import theme
 from designer.panels.transcripts.sections import Section
@@ -15,7 +15,8 @@ _Index = QModelIndex | QPersistentModelIndex
 _NOWHERE: Final = QModelIndex()
 
 
-class SectionList(QListView):
+# A list view lays out all its rows again for each that comes; a table of fixed rows does not.
+class SectionList(QTableView):
     """The sections in their order, deeper ones moved in."""
 
     chosen = Signal(object)
@@ -27,12 +28,20 @@ class SectionList(QListView):
         self.setAccessibleName("Sections")
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setUniformItemSizes(True)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setTabKeyNavigation(False)
+        self.setShowGrid(False)
+        self.setWordWrap(False)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setMinimumWidth(90)
+        self.setMinimumWidth(120)
         self._model = _Sections()
         self._following = False
         self.setModel(self._model)
+        self.verticalHeader().hide()
+        self.verticalHeader().setDefaultSectionSize(theme.ROW)
+        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.horizontalHeader().hide()
+        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
         self.selectionModel().currentChanged.connect(lambda index, _: self._choose(index))
         self.clicked.connect(self._choose)
 
@@ -61,7 +70,7 @@ class SectionList(QListView):
         number = max(0, bisect_right(self._model.sections, at, key=lambda section: section.at) - 1)
         if self._model.sections and number != self.current:
             self._following = True
-            self.setCurrentIndex(self._model.index(number))
+            self.setCurrentIndex(self._model.index(number, 0))
             self._following = False
 
     def _choose(self, index: QModelIndex) -> None:

@@ -12,8 +12,8 @@ from typing import BinaryIO, Final
 from designer.panels.transcripts.markdown import LONGEST, fence_after, heading, whole
 
 PAGE: Final = 1 << 17
-"""Bytes of a page, more or less: it ends at a heading, else at a line, else where it must."""
-CHUNK: Final = 1 << 16
+"""Bytes after which a page ends at the next heading, soon else at a line, else where it must."""
+CHUNK: Final = 1 << 15
 LISTED: Final = 20_000
 """Sections of a file that are listed."""
 _TITLE: Final = 200
@@ -63,7 +63,7 @@ def scan(path: Path) -> Iterator[Section | Page | None]:
                     continue
                 if fence:
                     continue
-                if here - start >= PAGE // 2:
+                if here - start >= PAGE:
                     yield Page(start, here, begun)
                     start, begun = here, fence
                 if listed < LISTED:
@@ -71,7 +71,7 @@ def scan(path: Path) -> Iterator[Section | Page | None]:
                     yield Section(here, len(mark[1]), title)
                     listed += 1
             at += len(chunk)
-            if at - start >= PAGE:
+            if at - start >= 2 * PAGE:
                 yield Page(start, at, begun)
                 start, begun = at, fence
             else:

@@ -8,7 +8,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Final
 
 from PySide6.QtCore import QMimeData, QUrl, Signal
@@ -26,7 +26,9 @@ from PySide6.QtWidgets import QFrame, QTextBrowser, QTextEdit
 
 from designer import theme
 from designer.forms import OwnUndo
-from designer.panels.transcripts.markdown import Line, Look, Run
+from designer.panels.transcripts.markdown import Line, Look, Run, lines_of
+from designer.panels.transcripts.search import pattern_of
+from designer.panels.transcripts.sections import Page
 
 SLICE: Final = 0.003
 """Seconds for which lines are read before they are drawn, which takes some times as long, and shown."""
@@ -38,21 +40,17 @@ _SIZES: Final = {1: 18, 2: 15, 3: 13}
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where to look: a byte of the file, and the characters to be marked there, if any.
-
-    ``number`` counts the same words before them in the line.
-    """
+    """Where to look: a byte of the file, and the words to be marked there, if any."""
 
     at: int
     words: str = ""
-    number: int = 0
 
 
 class TranscriptView(QTextBrowser):
-    """Shows lines; what is copied from it is plain text as it is seen."""
+    """Shows a page; what is copied with Ctrl+C is plain text as it is seen."""
 
     placed = Signal(object)
-    """The byte of the file whose line is at the top."""
+    """The byte of the file that is looked at: a spot, or after scrolling the line at the top."""
     address_chosen = Signal(str)
 
     def __init__(self) -> None:
@@ -65,6 +63,7 @@ class TranscriptView(QTextBrowser):
         self.setStyleSheet("QTextBrowser { border: none; border-radius: 0; padding: 0; }")
         OwnUndo(self)
         self.document().setDocumentMargin(14)
+        self._page, self._data = _NO_PAGE, b""
         self._lines: list[Line] = []
         self._spot: Spot | None = None
         self.anchorClicked.connect(lambda url: self.address_chosen.emit(url.toString()))
@@ -82,31 +81,41 @@ class TranscriptView(QTextBrowser):
         return self._lines[number].at if number < len(self._lines) else 0
 
     @property
-    def selected(self) -> Sequence[Line]:
-        """The lines that are selected, wholly or in part."""
+    def selected_markdown(self) -> str:
+        """The selected lines as they stand in the file, each whole; code among other lines in its fence."""
         cursor = self.textCursor()
         if not cursor.hasSelection():
-            return ()
+            return ""
         first, last = map(self.document().findBlock, (cursor.selectionStart(), cursor.selectionEnd()))
-        return self._lines[first.blockNumber() : last.blockNumber() + 1]
+        lines = self._lines[first.blockNumber() : last.blockNumber() + 1]
+        start, end = lines[0].at, lines[-1].at + lines[-1].size
+        text = self._source(start, end)
+        opening, closing = lines[0].fence.decode(), lines[-1].fence.decode()
+        if any(line.fence != lines[0].fence or (line.gap and line.fence) for line in lines[1:]):
+            text = (f"{opening}\n" if opening else "") + text + (f"\n{closing}" if closing else "")
+        return text
 
-    def clear_lines(self) -> None:
+    def clear_page(self) -> None:
         """Show nothing."""
-        self._lines, self._spot = [], None
+        self._page, self._data, self._lines, self._spot = _NO_PAGE, b"", [], None
         self.setExtraSelections([])
         self.clear()
 
-    async def draw(self, lines: Iterator[Line], spot: Spot) -> None:
-        """Show these lines and look at this spot; the window goes on meanwhile."""
-        self.clear_lines()
+    async def draw(self, page: Page, data: bytes, spot: Spot) -> None:
+        """Show a page with these bytes and look at a spot; the window goes on meanwhile."""
+        self.clear_page()
         self.verticalScrollBar().setValue(0)
-        self._spot = spot
-        looks = _Looks()
+        self._page, self._data, self._spot = page, data, spot
+        lines, looks = lines_of(data, page.start, page.fence), _Looks()
         while batch := _some(lines):
             self._add(batch, looks)
             self._look()
             await asyncio.sleep(0)
         self._look(ended=True)
+
+    async def draw_again(self) -> None:
+        """Show the same in the colours of now."""
+        await self.draw(self._page, self._data, Spot(self.place))
 
     def look_at(self, spot: Spot) -> None:
         """Bring a spot of the shown page into view, as soon as it is drawn."""
@@ -148,25 +157,28 @@ class TranscriptView(QTextBrowser):
         if not ended and bar.maximum() < wanted:
             return
         bar.setValue(wanted)
-        if spot.words:
-            self._mark(block.position(), block.text(), spot)
+        if spot.words and number >= 0:
+            self._mark(block.position(), block.text(), self._lines[number], spot)
         self._spot = None
-        self.placed.emit(self.place)
+        self.placed.emit(spot.at)
 
-    def _mark(self, at: int, text: str, spot: Spot) -> None:
+    def _mark(self, position: int, text: str, line: Line, spot: Spot) -> None:
+        """Mark the words of a spot in its line, and the whole line where the text does not have them."""
+        pattern = pattern_of(spot.words)
+        before = len(pattern.findall(self._source(line.at, spot.at)))
+        found = next(islice(pattern.finditer(text), before, None), None)
+        start, end = found.span() if found else (0, len(text))
         cursor = QTextCursor(self.document())
-        start, low, words = -1, text.lower(), spot.words.lower()
-        for _ in range(spot.number + 1):
-            start = low.find(words, start + 1)
-        whole = start < 0 or len(low) != len(text)
-        begin, end = (0, len(text)) if whole else (start, start + len(words))
-        cursor.setPosition(at + _units(text[:begin]))
-        cursor.setPosition(at + _units(text[:end]), QTextCursor.MoveMode.KeepAnchor)
+        cursor.setPosition(position + _units(text[:start]))
+        cursor.setPosition(position + _units(text[:end]), QTextCursor.MoveMode.KeepAnchor)
         mark = QTextEdit.ExtraSelection()
-        mark.cursor = cursor  # type: ignore[attr-defined]
-        mark.format.setBackground(QColor(theme.tokens().accent))  # type: ignore[attr-defined]
-        mark.format.setForeground(QColor(theme.tokens().on_accent))  # type: ignore[attr-defined]
+        mark.cursor = cursor
+        mark.format.setBackground(QColor(theme.tokens().accent))
+        mark.format.setForeground(QColor(theme.tokens().on_accent))
         self.setExtraSelections([mark])
+
+    def _source(self, start: int, end: int) -> str:
+        return self._data[start - self._page.start : end - self._page.start].decode("utf-8", "replace")
 
     def createMimeDataFromSelection(self) -> QMimeData:
         data = QMimeData()
@@ -182,6 +194,7 @@ class TranscriptView(QTextBrowser):
 
 
 _PLAIN: Final = Run("")
+_NO_PAGE: Final = Page(0, 0, b"")
 
 
 class _Looks:

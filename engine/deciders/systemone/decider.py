@@ -92,8 +92,9 @@ class DecisionModelDecider:
             Attempt(
                 1,
                 content=asked.options[said.chosen_index] if said else None,
-                input_tokens=decision.input_tokens,
-                output_tokens=decision.output_tokens,
+                # What is answered from memory was paid for once.
+                input_tokens=None if result.cached else decision.input_tokens,
+                output_tokens=None if result.cached else decision.output_tokens,
                 model=result.served_model,
                 rejected=None if said else decision.reason,
                 calls=decision.llm_calls,

@@ -9,7 +9,7 @@ from designer.canvas.overlay import Overlay
 from designer.document.draft import Draft
 from designer.theme import LIGHT, Tokens
 from engine import Catalog, Problem, anchors_of, dot_of, mermaid_of, report_of, runnable, write_tree
-from engine.analysis import bounds
+from engine.analysis import Bounds, bounds
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,7 @@ class Subject:
 
     ``problems`` are told in the report as they are. ``overlay`` is what the pictures show over the tree; the
     one of the report shows the problems and no run. ``scale`` is in pixels to a scene unit; None is usual.
+    ``costs`` are the bounds the report tells, found with the catalog where they are not given.
     """
 
     draft: Draft
@@ -26,11 +27,16 @@ class Subject:
     overlay: Overlay | None = None
     tokens: Tokens = LIGHT
     scale: float | None = None
+    costs: Bounds | None = None
 
     @property
     def faulty(self) -> bool:
         """Whether the tree has errors."""
         return any(problem.severity == "error" for problem in self.problems)
+
+    def bounds(self) -> Bounds | None:
+        """What runs of the tree can cost; of an unfinished tree that is not known yet."""
+        return None if self.faulty else self.costs or bounds(self.draft.tree, self.catalog)
 
 
 class Form(NamedTuple):
@@ -58,8 +64,7 @@ def _report(subject: Subject) -> bytes:
     return report_of(
         tree,
         subject.problems,
-        # What runs of an unfinished tree can cost is not known yet.
-        bounds=None if subject.faulty else bounds(tree, subject.catalog),
+        bounds=subject.bounds(),
         notes=[note.text for note in subject.draft.notes.values() if note.text.strip()],
         picture=drawn,
     ).encode()
