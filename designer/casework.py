@@ -176,9 +176,7 @@ class Casework(QObject):
     def _look_again(self) -> None:
         if self.busy:
             self._again = True
-        elif not is_running():
-            self._soon.start()
-        else:
+        elif is_running():
             self._start(self._look)
 
     def _do(self, work: _Work) -> None:

@@ -6,6 +6,7 @@ Each wish becomes one named undo step; what cannot be done is said in a sentence
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import cast
 
 from PySide6.QtCore import QMimeData, QPointF
 from PySide6.QtGui import QGuiApplication
@@ -432,8 +433,10 @@ class Editing(Owner):
 
     def _paste(self, *, outgoing: bool) -> None:
         """Add the copied nodes at the pointer; ``outgoing`` keeps branches to nodes that are here too."""
-        mime = QGuiApplication.clipboard().mimeData()
-        text = bytes(mime.data(clipboard.MIME).data()).decode(errors="replace") or mime.text()
+        # Without content there is none, whatever the types say.
+        mime = cast("QMimeData | None", QGuiApplication.clipboard().mimeData())
+        own = b"" if mime is None else bytes(mime.data(clipboard.MIME).data())
+        text = own.decode(errors="replace") or ("" if mime is None else mime.text())
         try:
             clip = clipboard.read(text, card_size)
         except clipboard.NotNodes as refused:

@@ -84,9 +84,7 @@ class Proof(QObject):
         self.look()
 
     def _begin(self) -> None:
-        if not is_running():
-            self._soon.start()
-        elif self._working is None or self._working.done():
+        if is_running() and (self._working is None or self._working.done()):
             self._working = launch(self._work())
 
     async def _work(self) -> None:

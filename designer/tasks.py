@@ -9,6 +9,9 @@ from typing import Final, TypeVar
 
 _Result = TypeVar("_Result")
 
+_LOOK: Final = 0.01
+"""Seconds between two looks at work that is done aside."""
+
 _tasks: Final[set[asyncio.Task[object]]] = set()
 
 
@@ -47,19 +50,21 @@ async def aside(work: Callable[[], _Result]) -> _Result:
 
     A thread of the loop's own pool would be waited for: the loop closes only after its last one has ended.
     """
-    future: Future[_Result] = Future()
-    future.set_running_or_notify_cancel()
+    ended: Future[_Result] = Future()
 
     def run() -> None:
         try:
             result = work()
         except BaseException as error:  # noqa: BLE001 - whatever it is, who waits shall hear it
-            future.set_exception(error)
+            ended.set_exception(error)
         else:
-            future.set_result(result)
+            ended.set_result(result)
 
     Thread(target=run, name="aside", daemon=True).start()
-    return await asyncio.wrap_future(future)
+    # The loop looks for itself: a thread that outlives it must not be the one to wake it.
+    while not ended.done():  # noqa: ASYNC110
+        await asyncio.sleep(_LOOK)
+    return ended.result()
 
 
 async def cancel_all() -> None:

@@ -372,7 +372,7 @@ class MainWindow(QMainWindow):
         bench.trouble.connect(self.tell)
         self._banner.pressed.connect(lambda: self.run_command("file.take-over"))
         bench.running.state_changed.connect(self._show_state)
-        bench.running.trail_changed.connect(lambda _: self.commands.refresh())
+        bench.running.trail_changed.connect(lambda _: self._show_state(bench.running.state))
         canvas.delete_requested.connect(lambda: self.run_command("edit.delete"))
         canvas.open_requested.connect(lambda node: self.show_place(node, None))
         canvas.menu_requested.connect(self._show_menu)

@@ -284,7 +284,7 @@ def test_a_card_shows_what_it_costs_and_tells_it_in_full(scene: Scene):
     card = scene.node_items["good"]
     before = card.boundingRect()
     scene.show(draft, Overlay(costs={"good": cost}))
-    assert card.marks.cost == cost
+    assert scene.node_items["good"].marks.cost == cost
     assert {i for i, item in scene.node_items.items() if item.marks.cost} == {"good"}
     assert card.boundingRect() != before
     assert card.tip(QPointF(10, card.size[1] - 2)) == cost.words

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from designer.settings import Settings
 from designer.tasks import cancel_all
 from designer.workbench import Workbench
 from engine import ActionResult, FunctionAction, FunctionPredicate, standard_catalog
+from engine.evaluate import missing
 from tests.builders import action, as_bytes, as_json, classify, condition, terminal, tree
 from tests.designer.waiting import until
 
@@ -42,8 +45,10 @@ def at_once(monkeypatch) -> None:
 
 
 @pytest.fixture
-def bench(qtbot, tmp_path) -> Workbench:
-    return Workbench(Settings(transcripts_folder=tmp_path / "t", records_path=tmp_path / "r.jsonl"))
+def bench(qtbot, tmp_path) -> Iterator[Workbench]:
+    bench = Workbench(Settings(transcripts_folder=tmp_path / "t", records_path=tmp_path / "r.jsonl"))
+    yield bench
+    bench.close()
 
 
 @pytest.fixture
@@ -95,13 +100,13 @@ class Desk:
         return [table.model().index(row, 3).data() for row in range(len(table.rows))]
 
     async def looked(self, count: int) -> None:
-        await until(lambda: len(self.panel.work.listed.entries) == count)
+        await until(lambda: len(self.panel.table.rows) == count)
 
     async def settled(self) -> None:
         """Wait until the tree as it is now has been looked at."""
         work = self.panel.work
         await until(lambda: work._seen and work._seen.wanted.tree is self.document.draft.tree)
-        await until(lambda: work._working is None or work._working.done())
+        await until(lambda: self.panel.table.rows is work.listed.entries)
 
     def edit(self, change, *arguments) -> None:
         assert self.document.edit("Edit", lambda draft: change(draft, *arguments))
@@ -186,7 +191,8 @@ def test_a_broken_case_names_its_step_and_leads_to_the_node(drive, bench, panel,
         await desk.looked(2)
         desk.edit(edits.set_answers, "size", ("tiny", "little", "large"))
         for answer in ("tiny", "little"):
-            desk.document.edit("Connect", lambda d, a=answer: edits.connect(d, "size", a, "pay"))
+            connect = partial(edits.connect, source="size", branch=answer, target="pay")
+            desk.document.edit("Connect", connect)
         await desk.settled()
         broken, valid = panel.work.listed.entries
         assert desk.states()[0][1] == "Broken at step 2, Size: 'small' is no branch of 'size' now."
@@ -194,7 +200,7 @@ def test_a_broken_case_names_its_step_and_leads_to_the_node(drive, bench, panel,
         assert (shown, desk.document.selection) == ([], frozenset())
         cell = panel.table.visualRect(panel.table.model().index(0, 0)).center()
         QTest.mouseClick(panel.table.viewport(), Qt.MouseButton.LeftButton, pos=cell)
-        assert (shown, desk.document.selection) == (["size"], {"size"})
+        assert (shown, desk.document.selection) == (["size"], frozenset({"size"}))
         assert panel.table.row is broken
 
     drive(story)
@@ -486,7 +492,7 @@ def test_cases_another_program_wrote_meanwhile_are_not_overwritten(
     async def story():
         desk = Desk(bench, panel, tmp_path, PLAN, PAID)
         await desk.looked(1)
-        found = casework.missing
+        found = missing
 
         def meanwhile(*arguments):
             desk.file.write_bytes(line(REFUSED))

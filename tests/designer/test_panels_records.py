@@ -574,7 +574,7 @@ def test_a_click_on_an_answer_confirms_it_and_a_button_takes_it_back(qtbot, benc
 
 def test_a_store_another_program_writes_to_is_read_only_and_says_so(qtbot, bench, drive):
     put(bench, record(1))
-    told = []
+    told: list[str] = []
     bench.trouble.connect(told.append)
 
     async def story():
@@ -600,7 +600,7 @@ def test_rows_that_differ_in_one_stretch_leave_the_rest_in_place(qapp):
         return ()
 
     model = RecordModel(fetch)
-    said = []
+    said: list[object] = []
     model.rowsInserted.connect(lambda _, first, last: said.append(("in", first, last)))
     model.rowsRemoved.connect(lambda _, first, last: said.append(("out", first, last)))
     model.modelReset.connect(lambda: said.append("reset"))

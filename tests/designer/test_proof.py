@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -15,7 +16,7 @@ from designer.proof import Proof, verdict_on
 from designer.settings import Settings
 from designer.tasks import cancel_all
 from designer.workbench import Workbench
-from engine import Budget, Tree, bounds
+from engine import AnyNode, Budget, Tree, bounds
 from tests.builders import classify, condition, cycle_tree, one_terminal, terminal, tree
 from tests.designer.waiting import until
 
@@ -41,8 +42,10 @@ def document(qapp) -> Document:
 
 
 @pytest.fixture
-def bench(qtbot, tmp_path) -> Workbench:
-    return Workbench(Settings(transcripts_folder=tmp_path / "t", records_path=tmp_path / "r.jsonl"))
+def bench(qtbot, tmp_path) -> Iterator[Workbench]:
+    bench = Workbench(Settings(transcripts_folder=tmp_path / "t", records_path=tmp_path / "r.jsonl"))
+    yield bench
+    bench.close()
 
 
 @pytest.fixture
@@ -62,15 +65,17 @@ def drive(aloop, bench):
 
 
 class Gate:
-    """Bounds that are worked out only when they are let through."""
+    """Bounds of a document that are worked out only when they are let through."""
 
-    def __init__(self) -> None:
+    def __init__(self, document: Document) -> None:
         self.asked: list[Tree] = []
+        self._document = document
         self._open = threading.Semaphore(0)
 
     def __call__(self, tree, catalog):
-        self.asked.append(tree)
-        self._open.acquire()
+        if catalog is self._document.catalog:
+            self.asked.append(tree)
+            self._open.acquire()
         return bounds(tree, catalog)
 
     def let(self) -> None:
@@ -78,8 +83,8 @@ class Gate:
 
 
 @pytest.fixture
-def gate(monkeypatch) -> Gate:
-    gate = Gate()
+def gate(monkeypatch, document) -> Gate:
+    gate = Gate(document)
     monkeypatch.setattr(proving, "bounds", gate)
     return gate
 
@@ -135,6 +140,7 @@ def test_what_is_found_of_a_tree_that_is_gone_is_dropped(drive, document, gate):
         assert heard == []
         gate.let()
         await until(lambda: heard)
+        assert proof.bounds is not None
         assert proof.bounds.limits.llm_calls == 1
         assert gate.asked == [PLAN, document.draft.tree]
 
@@ -209,7 +215,7 @@ def test_what_a_small_budget_keeps_out_of_reach_is_named():
 
 def test_many_terminals_out_of_reach_are_counted():
     targets = {f"a{n}": f"end{n}" for n in range(6)}
-    ends = {f"end{n}": terminal(f"verdict {n}") for n in range(6)}
+    ends: dict[str, AnyNode] = {f"end{n}": terminal(f"verdict {n}") for n in range(6)}
     nodes = {"gate": classify("Which?", targets, unknown="end0"), **ends}
     none = tree(nodes).replace(budget=Budget(max_llm_calls=0))
     assert "Out of reach: verdict 0, verdict 1, verdict 2 and 3 more." in words(none)
@@ -246,8 +252,7 @@ def test_a_tree_that_leads_nowhere_says_so():
 
 
 @pytest.fixture
-def panel(qtbot, bench, document) -> MetersPanel:
-    bench.add(document)
+def panel(qtbot, bench) -> MetersPanel:
     panel = MetersPanel(bench)
     qtbot.addWidget(panel)
     panel.resize(320, 420)
@@ -255,8 +260,9 @@ def panel(qtbot, bench, document) -> MetersPanel:
     return panel
 
 
-def test_the_meters_say_what_is_proven_and_the_smallest_budget_is_one_step(drive, panel, document):
+def test_the_meters_say_what_is_proven_and_the_smallest_budget_is_one_step(drive, panel, bench, document):
     async def story():
+        bench.add(document)
         await until(panel.proof.isVisible)
         assert panel.proof.text() == words(PLAN)
         assert not panel.sentence.isVisible()
@@ -275,6 +281,7 @@ def test_the_meters_say_what_is_proven_and_the_smallest_budget_is_one_step(drive
 
 def test_while_a_run_goes_on_the_meters_speak_of_the_run(drive, panel, document, bench):
     async def story():
+        bench.add(document)
         await until(panel.proof.isVisible)
         bench.running.start(document)
         await until(lambda: bench.running.question)

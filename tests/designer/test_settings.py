@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from designer.settings import Settings, data_folder, settings_path
-from engine import DeciderSettings
+from engine import DeciderName, DeciderSettings
 
 
 def test_without_a_file_the_usual_settings_hold():
@@ -19,7 +19,7 @@ def test_saved_settings_are_loaded_equal():
     settings = Settings(
         theme="dark",
         decider=DeciderSettings(
-            kind="openai", base_url="http://127.0.0.1:8000/v1", model="m", key_env="MY_KEY"
+            kind=DeciderName("openai"), base_url="http://127.0.0.1:8000/v1", model="m", key_env="MY_KEY"
         ),
         records_path=Path("/somewhere/decisions.jsonl"),
         trusted_folders=(Path("/projects/ssvc"),),

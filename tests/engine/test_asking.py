@@ -1,11 +1,13 @@
 """Who is asked: settings of a project and of a person together, what is refused, and which key goes where."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from engine import (
     AnthropicClient,
+    Call,
     DeciderName,
     DeciderRefused,
     DeciderSettings,
@@ -25,12 +27,14 @@ from tests.engine.servers import completion, replies, serving
 
 pytestmark = pytest.mark.anyio
 
-LOCAL = {"kind": "openai", "baseUrl": "http://127.0.0.1:9/v1", "model": "small"}
+LOCAL: Mapping[str, object] = {"kind": "openai", "baseUrl": "http://127.0.0.1:9/v1", "model": "small"}
 
 
-def refused(decider: dict[str, object], own: dict[str, object] | None = None, **how: bool) -> DeciderRefused:
+def refused(
+    decider: Mapping[str, object], own: Mapping[str, object] | None = None, *, trusted: bool = False
+) -> DeciderRefused:
     with pytest.raises(DeciderRefused) as error:
-        model_of(settings_of(decider, own or {}), own=(own or {}).keys(), **how)
+        model_of(settings_of(decider, own or {}), own=(own or {}).keys(), trusted=trusted)
     return error.value
 
 
@@ -132,7 +136,7 @@ def test_only_a_decision_model_may_find_a_tree_unsuited():
 @pytest.mark.socket
 async def test_the_model_decides_along_its_chain_and_each_call_is_told():
     asked = tree(ask=classify("Is it?", {"yes": "end", "no": "end"}, unknown="end"), end=terminal("done"))
-    calls = []
+    calls: list[Call] = []
     acts = {"small": replies(b"{}", status=503), "large": replies(completion('{"answer": "yes"}'))}
     async with serving(by_model=acts) as server:
         settings = settings_of({**LOCAL, "baseUrl": server.url, "fallbackModels": ["large"]})

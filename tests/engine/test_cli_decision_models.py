@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from engine import PROFILES
-from engine.cli import DeciderName, app
+from engine import PROFILES, DeciderName
+from engine.cli import app
 from engine.records import load_records
 from tests.engine.systemone import Endpoint, endpoint
 

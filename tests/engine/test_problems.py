@@ -222,6 +222,7 @@ SOURCES = (
     "jsontext.py",
     "treefile.py",
     "checks/__init__.py",
+    "asking.py",
     "project.py",
     "predicates.py",
     "evaluate/cases.py",

@@ -38,7 +38,8 @@ def said(*arguments: object) -> Result:
 
 
 def numbers(store: Path) -> dict[str, object]:
-    return json.loads(said("stats", store, "--json").stdout)
+    told: dict[str, object] = json.loads(said("stats", store, "--json").stdout)
+    return told
 
 
 def outcomes(store: Path, tmp_path: Path) -> list[object]:

@@ -118,7 +118,8 @@ class Driver:
         await asyncio.sleep(TICK)
 
     async def press(self, name: str) -> None:
-        """Press a button."""
+        """Press a button, once it is there."""
+        await until(lambda: any(w.isVisible() for w in self.window.findChildren(QPushButton, name)))
         button = self.seen(QPushButton, name)
         await by_hand(lambda: QTest.mouseClick(button, Qt.MouseButton.LeftButton))
         await asyncio.sleep(TICK)

@@ -89,7 +89,9 @@ def test_the_cards_show_what_runs_can_cost_and_follow_the_tree(travel, plan: Pat
             "refuse": "after 1+ calls · no limit but the budget",
             "ask": "out of budget · after 2+ calls · 2+ visits",
         }
-        assert person.card("pay").marks.cost.beyond
+        cost = person.card("pay").marks.cost
+        assert cost is not None
+        assert cost.beyond
         person.document.edit("Answer", lambda d: edits.connect(d, "size", "large", "pay"))
         await until(lambda: costs(person)["refuse"] == "after 1\N{EN DASH}2 calls · 2 visits")
         await key(person, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
@@ -181,7 +183,7 @@ def test_missing_cases_are_made_and_old_ones_are_migrated(travel, with_cases: Pa
         await person.press("button.migrate")
         await until(lambda: person.window.findChildren(QDialog, "dialog"))
         (dialog,) = person.window.findChildren(QDialog, "dialog")
-        yes = dialog.findChild(QPushButton, "button.Migrate")
+        (yes,) = dialog.findChildren(QPushButton, "button.Migrate")
         await by_hand(lambda: QTest.mouseClick(yes, Qt.MouseButton.LeftButton))
         await until(lambda: "case migrated." in words(person))
         assert set(states(person)) == {"Still valid"}

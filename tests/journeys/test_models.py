@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,8 @@ def name_model(tree: Path, url: str, **more: object) -> None:
 
 def my_model(url: str, **more: object) -> None:
     """Have the person set up a model of their own."""
-    own = DeciderSettings(**{"kind": "openai", "base_url": url, "model": "mine", **more})
+    mine = {"kind": "openai", "base_url": url, "model": "mine", **more}
+    own = DeciderSettings.model_validate(mine)
     Settings.load().changed(decider=own).save()
 
 
@@ -218,7 +220,7 @@ def test_the_connections_of_a_run_are_given_back_however_it_ends(travel, sample,
             await opened(person, sample)
             for ended in (1, 2):
                 await run(person)
-                await until(lambda ended=ended: len(closed) == ended)
+                await until(partial(lambda ended: len(closed) == ended, ended))
             server.asked.clear()
             assert person.window.run_command("run.start")
             await server.asked.wait()

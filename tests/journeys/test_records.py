@@ -14,6 +14,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QWidget
 
 from designer.panels.records import RecordsPanel
+from designer.panels.records.wording import Told
 from designer.running import RunState
 from designer.settings import data_folder
 from engine.records import Erasure
@@ -71,8 +72,13 @@ def words(widget: QWidget) -> str:
     return " ".join(label.text() for label in widget.findChildren(QLabel))
 
 
+def in_full(panel: RecordsPanel) -> Told:
+    assert panel.detail.told is not None
+    return panel.detail.told
+
+
 async def press(widget: QWidget, name: str) -> None:
-    button = widget.findChild(QPushButton, name)
+    (button,) = widget.findChildren(QPushButton, name)
     await by_hand(lambda: QTest.mouseClick(button, Qt.MouseButton.LeftButton))
     await until(lambda: not widget.isVisible())
 
@@ -117,18 +123,20 @@ async def browse_and_review(person: Driver, count: int) -> list[float]:
         panel.bar.review.click()
         await until(lambda: panel.counted.text().startswith("0 answers"), ticks=6000)
         left = len(panel.model.rows)
-        confidences = [panel.model.listed(place).row.confidence for place in range(20)]
+        listed = [panel.model.listed(place) for place in range(20)]
+        confidences = [one.row.confidence or 0.0 for one in listed if one is not None]
         assert confidences == sorted(confidences)
+        assert len(confidences) == 20
         for key in ("1", "2", "1"):
             row = panel.table.row
             await until(lambda: panel._told is not None)
             assert QApplication.focusWidget() is panel.table
-            QTest.keyClick(panel.table, key)
+            QTest.keyClicks(panel.table, key)
             assert panel.table.row != row
         await until(
             lambda: panel.counted.text() == f"3 answers reviewed · {left - 3:,} to review", ticks=4000
         )
-        QTest.keyClick(panel.table, "u")
+        QTest.keyClicks(panel.table, "u")
         await until(
             lambda: panel.counted.text() == f"2 answers reviewed · {left - 2:,} to review", ticks=4000
         )
@@ -163,13 +171,22 @@ def test_records_of_a_run_appear_and_lead_back_to_its_steps(travel, plan):
         await answer(person, "gate", "yes")
         panel = await opened(person, 1)
         await until(lambda: panel._told is not None)
-        first = panel.detail.told.decision.record.decision_id
+        first = in_full(panel).decision.record.decision_id
         await answer(person, "size", "small")
         await until(lambda: person.running.state is RunState.ENDED)
         await person.show("records")
         await until(lambda: len(panel.model.rows) == 2)
         assert panel.table.currentIndex().row() == 1
-        assert panel.detail.told.decision.record.decision_id == first
+        assert in_full(panel).decision.record.decision_id == first
+        assert person.running.trail.result is not None
+        person.window.workbench.records_requested.emit(person.running.trail.result.execution_id)
+        await until(lambda: len(panel.model.rows) == 2 and not panel.cancel.isVisible())
+        person.window.workbench.records_requested.emit("another run")
+        await until(lambda: len(panel.model.rows) == 0)
+        person.window.workbench.records_requested.emit("")
+        await until(lambda: len(panel.model.rows) == 2)
+        panel.table.choose(1)
+        await until(lambda: panel.detail.told is not None)
         person.document.select([])
         panel.detail.buttons["show"].click()
         await until(lambda: person.document.selection == {"gate"})
@@ -187,11 +204,11 @@ def test_a_decision_becomes_a_case_with_the_right_answer(travel, plan):
         panel = await opened(person, 2)
         panel.table.choose(0)
         await until(lambda: panel._told is not None and panel._told.node == "size")
-        place = [bar.words for bar in panel.detail.told.bars].index("large")
+        place = [bar.words for bar in in_full(panel).bars].index("large")
         row = panel.detail.bars.rect().topLeft()
         row.setY(24 * place + 5)
         QTest.mouseClick(panel.detail.bars, Qt.MouseButton.LeftButton, pos=row)
-        await until(lambda: panel.detail.told.decision.confirmed == {"size": "large"})
+        await until(lambda: in_full(panel).decision.confirmed == {"size": "large"})
         panel.detail.buttons["test"].click()
         cases = plan.with_name("cases.jsonl")
         await until(cases.exists)

@@ -37,8 +37,8 @@ from engine.records import (
     RecordBrowser,
     RecordedDecision,
     RecordFilter,
-    Signal,
 )
+from engine.records import Signal as OutcomeSignal
 
 SOURCE: Final = "designer"
 """Who says what a person says here."""
@@ -106,6 +106,8 @@ class RecordsPanel(Pages):
         self.detail.confirmed.connect(self._confirm)
         self.detail.asked_for.connect(self._do)
         workbench.stored.connect(self.look)
+        # The id of a run stands in each of its records, and nowhere else.
+        workbench.records_requested.connect(self.bar.text.setText)
 
     async def offer_erasures(self) -> None:
         """Offer again, in a dialog, the erasures that were asked for and could not be confirmed."""
@@ -336,7 +338,7 @@ class RecordsPanel(Pages):
         if unknown is not None:
             self._confirm(unknown)
         else:
-            self._say(Signal(told.decision.record.decision_id, SOURCE, _now(), SHOULD_BE_UNKNOWN))
+            self._say(OutcomeSignal(told.decision.record.decision_id, SOURCE, _now(), SHOULD_BE_UNKNOWN))
             self._go_on()
 
     def _confirm(self, bar: Bar) -> None:
@@ -396,14 +398,14 @@ class RecordsPanel(Pages):
             await self._retract(last)
 
     async def _retract(self, outcome: Outcome) -> None:
-        note = outcome.name if isinstance(outcome, Signal) else None
-        await self._keep(Signal(outcome.decision_id, SOURCE, _now(), RETRACTED, note=note))
+        note = outcome.name if isinstance(outcome, OutcomeSignal) else None
+        await self._keep(OutcomeSignal(outcome.decision_id, SOURCE, _now(), RETRACTED, note=note))
 
     async def _signal(self, decision: RecordedDecision) -> None:
         said = await dialogs.ask_signal(self.window())
         if said is not None:
             name, note = said
-            self._say(Signal(decision.record.decision_id, SOURCE, _now(), name, note=note))
+            self._say(OutcomeSignal(decision.record.decision_id, SOURCE, _now(), name, note=note))
             self.table.setFocus()
 
     async def _erase(self, decision: RecordedDecision) -> None:

@@ -214,7 +214,7 @@ class RecordList(QTableView):
 
     chosen = Signal(object)
     """The row number under the cursor, or None."""
-    confirmed = Signal(int)
+    confirmed = Signal(object)
     """The number of the right answer from 1; 0 for unknown."""
     signal_wanted = Signal()
     taken_back = Signal()
