@@ -31,7 +31,7 @@ from designer.running import (
 )
 from designer.settings import Settings, cache_folder, data_folder
 from designer.store import FORMER, RECORDS, RecordStore
-from designer.tasks import launch
+from designer.tasks import is_running, launch
 from engine import (
     Call,
     Catalog,
@@ -443,7 +443,7 @@ class Workbench(QObject):
         return session, inputs_of(case, {**self.default_parameters(document), **entered})
 
     def _note_state(self, state: object) -> None:
-        if state is RunState.ENDED:
+        if state is RunState.ENDED and is_running():
             launch(self._put_down())
 
     async def _put_down(self) -> None:

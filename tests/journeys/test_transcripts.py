@@ -52,7 +52,7 @@ def test_the_transcript_of_a_run_is_read_searched_copied_and_leads_back_to_the_r
             await until(lambda: person.running.state is RunState.ENDED)
         await person.show("transcripts")
         await until(lambda: len(shelf.table.rows) == 2 and "Agent task" in text_of(shelf))
-        assert [t.outcome for t in listed(shelf)] == ["Terminal", "Terminal"]
+        await until(lambda: [t.outcome for t in listed(shelf)] == ["Terminal", "Terminal"])
 
         QTest.keyClick(shelf.table, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
         QTest.keyClicks(person.seen(QLineEdit, "transcript.find"), "outcome")

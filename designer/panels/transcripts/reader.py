@@ -20,6 +20,7 @@ from designer.panels.transcripts.sections import Page, Section, read, scan
 from designer.panels.transcripts.spells import Latest, in_spells
 from designer.panels.transcripts.view import Spot, TranscriptView
 from designer.running import ListedRun
+from designer.tasks import is_running
 from designer.workbench import Workbench
 from engine import TranscriptInfo
 
@@ -260,7 +261,7 @@ class Reader(Pages):
             QDesktopServices.openUrl(QUrl(address))
 
     def _draw_again(self) -> None:
-        if self._page is not None:
+        if self._page is not None and is_running():
             self._showing.start(self.view.draw_again())
 
 
