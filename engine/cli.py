@@ -9,7 +9,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import redirect_stdout, suppress
+from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from enum import StrEnum
@@ -76,6 +76,7 @@ from engine.evaluate import (
     rewritten_cases,
     run_case,
 )
+from engine.files import in_place_of
 from engine.jsontext import document_bytes
 from engine.project import FILE_NAME
 from engine.record_commands import records
@@ -674,17 +675,13 @@ def put(data: bytes, out: Path | None) -> None:
 
 def write_file(path: Path, data: bytes) -> None:
     """Write a file whole or not at all; ends the command with the reason when it cannot be written."""
-    target = path.resolve()  # a link stays one
-    part = target.with_name(f".{target.name}.part")
     try:
         if path.exists() and not path.is_file():  # a pipe cannot be put in place
             path.write_bytes(data)
             return
-        part.write_bytes(data)
-        part.replace(target)
+        with in_place_of(path) as file:
+            file.write(data)
     except OSError as error:
-        with suppress(OSError):
-            part.unlink()
         fail(f"{path} cannot be written: {cause_of(error)}.")
 
 

@@ -23,7 +23,7 @@ from designer.forms.fields import (
 )
 from designer.forms.form import Form
 from designer.forms.models import ModelForm
-from designer.forms.tables import Column, Table
+from designer.forms.tables import Column, Table, as_list
 from designer.forms.texts import Empty, Glyph, Note, Pages, kind_tone, plain, small_icon
 from designer.forms.undoing import OwnUndo
 
@@ -49,6 +49,7 @@ __all__ = [
     "Table",
     "Text",
     "as_json",
+    "as_list",
     "as_object",
     "as_whole",
     "is_visit",

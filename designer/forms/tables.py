@@ -89,6 +89,27 @@ class _Rows(QAbstractTableModel):
         self.endResetModel()
 
 
+def as_list(view: QTableView, name: str) -> None:
+    """Have a view of rows look and behave as every list does: read-only, one row chosen at a time."""
+    view.setAccessibleName(name)
+    view.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+    view.setShowGrid(False)
+    view.setWordWrap(False)
+    view.setTabKeyNavigation(False)
+    view.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+    view.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+    view.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+    view.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+    view.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+    view.verticalHeader().hide()
+    view.verticalHeader().setDefaultSectionSize(theme.ROW)
+    view.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+    header = view.horizontalHeader()
+    header.setHighlightSections(False)
+    header.setSectionsClickable(False)
+    header.setMinimumSectionSize(24)
+
+
 class Table(QTableView):
     """The rows of some columns. The chosen row stays chosen when the rows are read again."""
 
@@ -104,23 +125,8 @@ class Table(QTableView):
         self._model = _Rows(columns)
         self._key: Callable[[object], Hashable] = key or id  # type: ignore[assignment]
         self.setModel(self._model)
-        self.setAccessibleName(name)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setShowGrid(False)
-        self.setWordWrap(False)
-        self.setTabKeyNavigation(False)
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.verticalHeader().hide()
-        self.verticalHeader().setDefaultSectionSize(theme.ROW)
-        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        as_list(self, name)
         header = self.horizontalHeader()
-        header.setHighlightSections(False)
-        header.setSectionsClickable(False)
-        header.setMinimumSectionSize(24)
         for section, column in enumerate(columns):
             if column.width is None:
                 header.setSectionResizeMode(section, QHeaderView.ResizeMode.Stretch)

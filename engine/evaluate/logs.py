@@ -6,7 +6,6 @@ replies, so only its owner may read the file; each step of a question carries th
 
 import json
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -29,6 +28,7 @@ from engine.events import (
     Visit,
 )
 from engine.events.codec import event_of, json_of
+from engine.files import in_place_of
 from engine.trail import Trail, trail_of
 from engine.tree import Json, NodeId, Tree
 from engine.treefile import tree_hash
@@ -78,18 +78,8 @@ class RunLog:
 
 def write_run_log(path: Path, log: RunLog) -> None:
     """Write a log, whole or not at all, as a file of mode 0600; ``OSError`` when that cannot be done."""
-    target = path.resolve()
-    handle, name = tempfile.mkstemp(prefix=".treewright-", suffix=".tmp", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.writelines(json.dumps(line, allow_nan=False).encode() + b"\n" for line in _lines(log))
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(target)
-    except BaseException:
-        with suppress(OSError):
-            Path(name).unlink()
-        raise
+    with in_place_of(path, private=True) as file:
+        file.writelines(json.dumps(line, allow_nan=False).encode() + b"\n" for line in _lines(log))
 
 
 def read_run_log(path: Path) -> RunLog:

@@ -4,11 +4,12 @@ import asyncio
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final, TypeAlias
+from typing import Final, TypeAlias
 
+from engine.files import in_place_of
 from engine.records.browser import JSONL, SQLITE, RecordBrowser
 from engine.records.codec import item_of
 from engine.records.lock import StoreLock
@@ -163,23 +164,9 @@ async def compact_file(path: Path) -> None:
     """Write a record file anew, whole or not at all, with what is left in it; for its one writer."""
     with tempfile.TemporaryDirectory(prefix="treewright-") as cache, browsed(path, Path(cache)) as source:
         await source.refresh()
-        with _in_place_of(path) as file:
+        with in_place_of(path, private=True) as file:
             async for lines in source.lines():
                 await asyncio.to_thread(file.writelines, [line + b"\n" for line in lines])
             file.flush()
+            # Onto the disk beside the loop: leaving the block finds nothing left to wait for.
             await asyncio.to_thread(os.fsync, file.fileno())
-
-
-@contextmanager
-def _in_place_of(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes the place of another one when the block is left without an error."""
-    target = path.resolve()
-    handle, name = tempfile.mkstemp(prefix=".treewright-", suffix=".tmp", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-        Path(name).replace(target)
-    except BaseException:
-        with suppress(OSError):
-            Path(name).unlink()
-        raise

@@ -238,9 +238,8 @@ def test_of_many_records_only_the_pages_that_are_looked_at_are_fetched(qtbot, be
     drive(story)
 
 
+@pytest.mark.parametrize("bench", ["r.jsonl"], indirect=True)  # only a file has lines
 def test_bad_lines_are_counted_and_told_by_number_and_reason(qtbot, bench, drive, monkeypatch):
-    if bench.records.path.suffix == ".sqlite":
-        pytest.skip("only a file has lines")
     bench.records.path.write_bytes(line_of(record(1)) + b"\n{broken\n" + line_of(record(2)) + b"\n")
     told = []
 

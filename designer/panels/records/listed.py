@@ -16,10 +16,11 @@ from PySide6.QtCore import (
     Signal,
 )
 from PySide6.QtGui import QColor, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
+from PySide6.QtWidgets import QTableView
 
 from designer import theme
 from designer.document.names import one_line
+from designer.forms import as_list
 from designer.panels.records.wording import confidence_of, time_of
 from designer.tasks import launch
 from engine.records import RecordRow
@@ -226,24 +227,8 @@ class RecordList(QTableView):
         self._rows = model
         self.setModel(model)
         self.setObjectName("records.list")
-        self.setAccessibleName("Records")
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setShowGrid(False)
-        self.setWordWrap(False)
-        self.setTabKeyNavigation(False)
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.verticalHeader().hide()
-        self.verticalHeader().setDefaultSectionSize(theme.ROW)
-        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        header = self.horizontalHeader()
-        header.setHighlightSections(False)
-        header.setSectionsClickable(False)
-        header.setMinimumSectionSize(24)
-        header.setStretchLastSection(True)
+        as_list(self, "Records")
+        self.horizontalHeader().setStretchLastSection(True)
         self._own: dict[Qt.Key, Callable[[], object]] = {
             Qt.Key.Key_N: lambda: self.step(1),
             Qt.Key.Key_P: lambda: self.step(-1),
