@@ -3,6 +3,8 @@
 While a run goes on that is how it stands; else it is what the tree's budget is proven to allow.
 """
 
+from collections.abc import Mapping
+from functools import reduce
 from typing import Final
 
 from PySide6.QtCore import QRectF, QSize, Qt
@@ -17,7 +19,7 @@ from designer.forms import Current, Empty, Pages, plain
 from designer.proof import WORKING, verdict_on
 from designer.running import RunState
 from designer.workbench import Workbench
-from engine import DEFAULT_LIMITS, Budget, Limits, Trail
+from engine import DEFAULT_LIMITS, Limits, Trail
 from engine.analysis import ASSUMED
 
 WARN_AT: Final = 0.8
@@ -133,11 +135,11 @@ class MetersPanel(Pages):
         self.proof = plain(role="label", wrap=True)
         self.proof.setObjectName("meters.proof")
         self.proof.setToolTip(ASSUMED)
-        self.use = QPushButton("Use it")
-        self.use.setObjectName("button.useSmallest")
-        self.use.setToolTip("Make the smallest budget that reaches every verdict the one of this tree")
+        self.use = QPushButton("Raise to it")
+        self.use.setObjectName("button.raiseBudget")
+        self.use.setToolTip("Raise the budget of this tree so far that every verdict can be reached")
         self.use.setAutoDefault(False)
-        self.use.clicked.connect(self._use_smallest)
+        self.use.clicked.connect(self._raise_budget)
         page = QWidget()
         layout = QVBoxLayout(page)
         layout.setContentsMargins(12, 8, 12, 10)
@@ -171,7 +173,7 @@ class MetersPanel(Pages):
         self.proof.setText(proven)
         for label in (self.sentence, self.proof):
             label.setVisible(bool(label.text()))
-        self.use.setVisible(bool(proven) and self._smallest() is not None)
+        self.use.setVisible(bool(proven and self._too_small()))
 
     def _proven(self) -> str:
         """What is proven of the budget of the current tree."""
@@ -180,25 +182,23 @@ class MetersPanel(Pages):
             return WORKING if proof.late else ""
         return verdict_on(proof.bounds, titles_of(draft.tree))
 
-    def _smallest(self) -> Budget | None:
-        """The smallest budget that reaches every verdict, unless it is the tree's already."""
+    def _too_small(self) -> Mapping[str, int]:
+        """The limits that keep a verdict out of reach, by their members, and what they must be at least.
+
+        Room above the least is room for asking again: it is never taken away.
+        """
         found = self._workbench.proof.bounds
         smallest = found.smallest_budget if found else None
         if found is None or smallest is None:
-            return None
-        same = (found.limits.node_visits, found.limits.llm_calls)
-        return None if (smallest.max_node_visits, smallest.max_llm_calls) == same else smallest
+            return {}
+        least = {"maxNodeVisits": smallest.max_node_visits or 0, "maxLlmCalls": smallest.max_llm_calls or 0}
+        there = {"maxNodeVisits": found.limits.node_visits, "maxLlmCalls": found.limits.llm_calls}
+        return {member: limit for member, limit in least.items() if limit > there[member]}
 
-    def _use_smallest(self) -> None:
-        smallest, document = self._smallest(), self._current.document
-        if smallest is None or document is None:
-            return
-
-        def with_it(draft: Draft) -> Draft:
-            draft = set_budget(draft, "maxNodeVisits", smallest.max_node_visits)
-            return set_budget(draft, "maxLlmCalls", smallest.max_llm_calls)
-
-        document.edit("Use the smallest budget", with_it)
+    def _raise_budget(self) -> None:
+        wanted, document = self._too_small(), self._current.document
+        if document is not None:
+            document.edit("Raise the budget", lambda draft: reduce(_with_limit, wanted.items(), draft))
 
     def _words(self, trail: Trail, limits: Limits, ended: str | None) -> str:
         state = self._workbench.running.state
@@ -235,3 +235,7 @@ def _room(trail: Trail, limits: Limits) -> str:
 
 def _number(value: float) -> str:
     return f"{value:.1f}" if value != int(value) else f"{int(value)}"
+
+
+def _with_limit(draft: Draft, limit: tuple[str, int]) -> Draft:
+    return set_budget(draft, *limit)

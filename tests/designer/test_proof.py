@@ -260,20 +260,24 @@ def panel(qtbot, bench) -> MetersPanel:
     return panel
 
 
-def test_the_meters_say_what_is_proven_and_the_smallest_budget_is_one_step(drive, panel, bench, document):
+def test_the_meters_say_what_is_proven_and_offer_to_raise_only_a_budget_that_is_too_small(
+    drive, panel, bench, document
+):
     async def story():
         bench.add(document)
         await until(panel.proof.isVisible)
         assert panel.proof.text() == words(PLAN)
         assert not panel.sentence.isVisible()
         assert "a text model decides" in panel.proof.toolTip()
+        assert not panel.use.isVisible()
+        document.edit("Budget", lambda draft: edits.set_budget(draft, "maxLlmCalls", 1))
+        await until(panel.use.isVisible)
         panel.use.click()
-        assert document.undo_stack.count() == 1
-        assert document.draft.tree.budget == Budget(max_node_visits=3, max_llm_calls=2)
+        assert document.undo_stack.count() == 2
+        assert document.draft.tree.budget == Budget(max_node_visits=5, max_llm_calls=2)
         await until(lambda: not panel.use.isVisible())
-        assert "the budget allows 2 and 3" in panel.proof.text()
+        assert "the budget allows 2 and 5" in panel.proof.text()
         document.undo()
-        assert document.draft.tree is PLAN
         await until(panel.use.isVisible)
 
     drive(story)

@@ -100,17 +100,18 @@ def test_the_cards_show_what_runs_can_cost_and_follow_the_tree(travel, plan: Pat
     travel(journey, plan)
 
 
-def test_the_smallest_budget_is_taken_over_as_one_step(travel, plan: Path):
+def test_a_budget_that_is_too_small_is_raised_as_one_step_and_no_limit_lowered(travel, plan: Path):
     async def journey(person: Driver) -> None:
         await until(lambda: person.window.workbench.proof.bounds)
         assert proven(person) == (
             "At best 1 LLM call and 2 visits; the budget allows 1 and 6. There is a circle, and no limit but "
             "the budget. Out of reach: pay, ask. The least for every verdict is 2 LLM calls and 3 visits."
         )
-        await person.press("button.useSmallest")
-        assert person.document.draft.tree.budget == Budget(max_node_visits=3, max_llm_calls=2)
-        await until(lambda: "the budget allows 2 and 3" in proven(person))
+        await person.press("button.raiseBudget")
+        assert person.document.draft.tree.budget == Budget(max_node_visits=6, max_llm_calls=2)
+        await until(lambda: "the budget allows 2 and 6" in proven(person))
         assert "Out of reach" not in proven(person)
+        assert not person.window.findChildren(QPushButton, "button.raiseBudget")[0].isVisible()
         await key(person, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
         await until(lambda: "the budget allows 1 and 6" in proven(person))
         assert person.document.clean
