@@ -255,6 +255,8 @@ class Run:
         self._body = body = self._body or execution.execute()
         execution.meter.resume()
         thrown: BaseException | None = None
+        heard = False
+        stop: Stop | None = None
         watch: _Watch | None = None
         try:
             awaited = body.send(None)
@@ -264,26 +266,39 @@ class Run:
                 try:
                     yield awaited
                 except BaseException as error:  # noqa: BLE001 - handed to the body, which decides
-                    thrown = error
+                    thrown, heard = error, self._cancelled_driver
                     awaited = body.throw(error)
                 else:
                     awaited = body.send(None)
-            return awaited
+            stop = awaited
         except StopIteration:
-            pass
+            stop = None
         finally:
             if watch is not None:
                 watch.stop()
             driver, execution.driver = execution.driver, None
             execution.meter.pause()
-            if self._cancelled_driver and driver is not None:
-                # It was our own cancel() that interrupted the reader: its task goes on.
-                self._cancelled_driver = False
-                driver.uncancel()
+        if self._cancelled_driver and driver is not None:
+            thrown = yield from self._given_back(driver, thrown, heard=heard)
         # The body ended in good order; a reader that others have cancelled stays cancelled all the same.
-        if isinstance(thrown, asyncio.CancelledError) and driver is not None and driver.cancelling():
-            raise thrown
-        return None
+        others = isinstance(thrown, asyncio.CancelledError) and driver is not None and driver.cancelling()
+        if stop is None and others:
+            raise cast("asyncio.CancelledError", thrown)
+        return stop
+
+    def _given_back(
+        self, driver: asyncio.Task[object], thrown: BaseException | None, *, heard: bool
+    ) -> Generator[object, None, BaseException | None]:
+        """Let the reader's task, which our own cancel() interrupted, go on; what was thrown into it last."""
+        self._cancelled_driver = False
+        if not heard:
+            # Who cancels from inside the run, as an observer may, has it thrown at the next wait: this one.
+            try:
+                yield None
+            except asyncio.CancelledError as error:
+                thrown = error
+        driver.uncancel()
+        return thrown
 
 
 class _Execution:

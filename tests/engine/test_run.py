@@ -560,6 +560,22 @@ async def test_cancelling_interrupts_the_node_and_leaves_its_reader_alive():
     assert (result.outcome, hangs.left) == ("Cancelled", True)
 
 
+@pytest.mark.parametrize("kind", [RunStarted, NodeStarted, NodeVisited])
+@pytest.mark.parametrize("stepping", [False, True])
+async def test_an_observer_that_cancels_ends_the_run_and_leaves_its_reader_alive(kind, stepping):
+    run = start(condition_tree(), actions=[collect()])
+    run.observe(lambda event: run.cancel() if isinstance(event, kind) else None)
+    if stepping:
+        async for _ in run:
+            await asyncio.sleep(0)
+    else:
+        await run.finish()
+    await asyncio.sleep(0)
+    task = asyncio.current_task()
+    assert task is not None
+    assert (run.result.outcome, task.cancelling()) == ("Cancelled", 0)
+
+
 async def test_a_cancelled_reader_ends_the_run_and_stays_cancelled():
     hangs = Hangs()
     run = start(condition_tree(), actions=[hangs])
