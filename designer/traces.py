@@ -14,7 +14,9 @@ from typing import Final, Literal, TypeAlias
 from zipfile import BadZipFile, ZipFile
 
 from designer.document.files import SaveFailed, save_bytes
-from engine import DocumentRefused
+from designer.document.folders import state_folder
+from designer.document.recovery import is_snapshot
+from engine import DocumentRefused, is_transcript
 from engine.evaluate import blanked, read_run_log, write_run_log
 
 Kind: TypeAlias = Literal["transcript", "run log", "lines", "recovery", "other"]
@@ -126,9 +128,10 @@ def _lines_in(folder: Path) -> list[Path]:
 
 def _kind(path: Path) -> Kind:
     match path.suffix:
-        case ".md":
+        case ".md" if is_transcript(path):
+            # What else a person keeps in the folder is no business of ours.
             return "transcript"
-        case ".zip":
+        case ".zip" if is_snapshot(path) or state_folder() in path.parents:
             return "recovery"
         case ".jsonl" | ".unread":
             with path.open("rb") as file, suppress(ValueError, RecursionError):

@@ -167,6 +167,7 @@ if TYPE_CHECKING:
     from engine.transcript import TranscriptOptions as TranscriptOptions
     from engine.transcript import TranscriptPolicy as TranscriptPolicy
     from engine.transcript import TranscriptSink as TranscriptSink
+    from engine.transcript import is_transcript as is_transcript
     from engine.transcript import list_transcripts as list_transcripts
     from engine.transcript import shipped_redactor as shipped_redactor
     from engine.tree import NODE_TYPES as NODE_TYPES
@@ -230,7 +231,7 @@ _HOMES: Final = {
     "trail": "Trail trail_of",
     "trail.graph": "ExecutionGraph GraphEdge GraphNode execution_graph",
     "transcript": "Builder FileSink MarkdownBuilder REDACTED Redactor TranscriptDecorator TranscriptInfo "
-    "TranscriptOptions TranscriptPolicy TranscriptSink list_transcripts shipped_redactor",
+    "TranscriptOptions TranscriptPolicy TranscriptSink is_transcript list_transcripts shipped_redactor",
     "tree": "ActionNode AnyNode Budget ClassifyNode ConditionNode Json NODE_TYPES Node NodeId OpaqueNode "
     "TerminalNode TimeSpan Transition Tree UNKNOWN placeholders",
     "treefile": "Reading read_tree tree_hash write_tree",

@@ -40,6 +40,13 @@ _SUFFIX: Final = ".zip"
 _DAMAGED: Final = "damaged"
 
 
+def is_snapshot(path: Path) -> bool:
+    """Whether a file is a snapshot of unsaved work."""
+    with suppress(BadZipFile, OSError), ZipFile(path) as archive:
+        return {_ABOUT, _TREE} <= set(archive.namelist())
+    return False
+
+
 class SnapshotRefused(Exception):
     """A snapshot cannot be used; the text says why."""
 

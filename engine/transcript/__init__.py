@@ -3,7 +3,7 @@
 from engine.transcript.builder import Builder, MarkdownBuilder, TranscriptDecorator
 from engine.transcript.composer import TranscriptPolicy
 from engine.transcript.redaction import REDACTED, Redactor, shipped_redactor
-from engine.transcript.shelf import TranscriptInfo, list_transcripts
+from engine.transcript.shelf import TranscriptInfo, is_transcript, list_transcripts
 from engine.transcript.sinks import FileSink, TranscriptSink
 from engine.transcript.transcript import RunTranscript, TranscriptOptions, TranscriptStatus, open_transcript
 
@@ -20,6 +20,7 @@ __all__ = [
     "TranscriptPolicy",
     "TranscriptSink",
     "TranscriptStatus",
+    "is_transcript",
     "list_transcripts",
     "open_transcript",
     "shipped_redactor",

@@ -52,6 +52,11 @@ def _age(info: TranscriptInfo) -> tuple[datetime, int, str]:
     return info.when, len(info.path.name), info.path.name
 
 
+def is_transcript(path: Path) -> bool:
+    """Whether a file is named as transcripts are: by its time and what the run was about."""
+    return _NAME.fullmatch(path.name) is not None
+
+
 def _glance(path: Path, before: Mapping[tuple[Path, int, int], TranscriptInfo]) -> TranscriptInfo | None:
     named = _NAME.fullmatch(path.name)
     if named is None:

@@ -13,6 +13,7 @@ from tests.engine.recordings import recorded_run
 
 ID = "01a1b2c3-d4e5-7f60-8a1b-000000000007"
 OTHER = "01a1b2c3-d4e5-7f60-8a1b-000000000008"
+RUN, OTHER_RUN = "20261102-081530-claims.md", "20261102-081531-claims.md"
 
 
 @pytest.fixture
@@ -20,11 +21,15 @@ def profile(tmp_path: Path) -> Path:
     """A folder with a file of every kind that names the decision, and one that names another."""
     folder = tmp_path / "profile"
     (folder / "deep").mkdir(parents=True)
-    (folder / "deep" / "run.md").write_text(f"Decision ID: {ID}\n")
-    (folder / "other.md").write_text(f"Decision ID: {OTHER}\n")
+    (folder / "deep" / RUN).write_text(f"Decision ID: {ID}\n")
+    (folder / OTHER_RUN).write_text(f"Decision ID: {OTHER}\n")
     (folder / "cases.jsonl").write_text(f'{{"id": "record-{ID}"}}\n{{"id": "a"}}\n')
     with ZipFile(folder / "snapshot.zip", "w") as archive:
+        archive.writestr("about.json", "{}")
         archive.writestr("tree.json", f'"{ID}"')
+    with ZipFile(folder / "mine.zip", "w") as archive:
+        archive.writestr("notes.md", ID)
+    (folder / "mine.md").write_text(f"I looked at {ID}.")
     (folder / "notes.txt").write_text(f"see {ID}")
     (folder / "records.sqlite").write_text(ID)
     return folder
@@ -38,17 +43,19 @@ def found(profile: Path, ids: Ids, **more) -> dict[str, str]:
 @pytest.mark.parametrize("ids", [{ID}, {ID, "no uuid"}])
 def test_every_kind_of_file_is_found_by_the_id(profile: Path, ids: set[str]):
     assert found(profile, Ids(ids)) == {
-        "run.md": "transcript",
+        RUN: "transcript",
         "cases.jsonl": "lines",
         "snapshot.zip": "recovery",
+        "mine.zip": "other",
+        "mine.md": "other",
         "notes.txt": "other",
     }
 
 
 def test_an_id_across_the_border_of_two_reads_is_found(tmp_path: Path):
-    path = tmp_path / "long.md"
+    path = tmp_path / RUN
     path.write_bytes(b"x" * ((1 << 20) - 10) + ID.encode())
-    assert found(tmp_path, Ids({ID})) == {"long.md": "transcript"}
+    assert found(tmp_path, Ids({ID})) == {RUN: "transcript"}
 
 
 def test_beside_trees_only_line_files_are_looked_at(profile: Path, tmp_path: Path):
@@ -65,14 +72,14 @@ def test_wiping_removes_what_quotes_it_and_leaves_the_rest(profile: Path):
     traces = traces_of(ids, [profile], [], profile / "records.sqlite")
     said = {trace.path.name: wipe(trace, ids) for trace in traces}
     assert said == {
-        "run.md": None,
+        RUN: None,
         "cases.jsonl": None,
         "snapshot.zip": None,
-        "notes.txt": "it is of no kind this program knows",
+        **dict.fromkeys(("mine.zip", "mine.md", "notes.txt"), "it is of no kind this program knows"),
     }
     assert (profile / "cases.jsonl").read_text() == '{"id": "a"}\n'
-    assert (profile / "other.md").exists()
-    assert found(profile, ids) == {"notes.txt": "other"}
+    assert (profile / OTHER_RUN).exists()
+    assert found(profile, ids) == dict.fromkeys(("mine.zip", "mine.md", "notes.txt"), "other")
 
 
 def test_a_run_log_is_blanked_or_goes(tmp_path: Path):
