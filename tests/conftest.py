@@ -48,12 +48,14 @@ def no_garbage(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def qapp(qapp: QApplication) -> QApplication:
+def qapp(qapp: QApplication) -> Iterator[QApplication]:
     """The application, dressed once for all tests."""
     theme.apply(qapp, "light")
     # As the program itself does: the last window that a test closes must not end the loop of the others.
     qapp.setQuitOnLastWindowClosed(False)
-    return qapp
+    yield qapp
+    # Off the screen Qt keeps what was copied until after Python has ended, and then ends the process with it.
+    qapp.clipboard().clear()
 
 
 @pytest.fixture(scope="session")

@@ -139,6 +139,7 @@ class CanvasView(QGraphicsView):
         self.visited = Visited()
         self._gestures = count(1)
         self._keys_merge = ""
+        self._aim: tuple[Viewpoint, tuple[int, int, float]] | None = None
         self._plain_keys: Mapping[int, Callable[[], bool]] = {
             _Key.Key_Escape: self._call_off,
             _Key.Key_Delete: self._delete,
@@ -209,7 +210,9 @@ class CanvasView(QGraphicsView):
 
     @property
     def viewpoint(self) -> Viewpoint:
-        """What is looked at."""
+        """What is looked at. It stays the same to the last digit while only the size of the canvas changes."""
+        if self._aim is not None and self._aim[1] == self._scrolled:
+            return self._aim[0]
         back, _ = self.viewportTransform().inverted()
         middle = back.map(QRectF(self.viewport().rect()).center())
         return Viewpoint(middle.x(), middle.y(), self.zoom)
@@ -219,6 +222,11 @@ class CanvasView(QGraphicsView):
         self._fit_soon = False
         with self._turned(view.zoom):
             self.centerOn(view.x, view.y)
+        self._aim = (view._replace(zoom=self.zoom), self._scrolled)
+
+    @property
+    def _scrolled(self) -> tuple[int, int, float]:
+        return self.horizontalScrollBar().value(), self.verticalScrollBar().value(), self.zoom
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -867,7 +875,11 @@ class CanvasView(QGraphicsView):
             self.insert_requested.emit(*edge.key, kind, place)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
+        # Qt rounds to whole pixels each time: what is looked at would wander with every change of the size.
+        view = self.viewpoint
         super().resizeEvent(event)
+        self.centerOn(view.x, view.y)
+        self._aim = (view, self._scrolled)
         self._arrange()
         self._look()
 
