@@ -40,10 +40,17 @@ def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
 def no_garbage(request: pytest.FixtureRequest) -> Iterator[None]:
     """With an event loop garbage is collected by its timer alone, which most tests never let fire.
 
-    What a test drops without deleting it, a scene or a widget, is taken down before the next one begins.
+    What a test drops without deleting it, a scene or a widget, is taken down before the next one begins; a
+    widget that stays even so is one that every person who works long enough collects.
     """
     yield
-    if "qapp" in request.fixturenames or gc.get_count()[0] > MUCH:
+    if "qapp" in request.fixturenames:
+        put_away()
+        left = QApplication.topLevelWidgets()
+        for widget in left:
+            widget.deleteLater()
+        assert not left, left
+    elif gc.get_count()[0] > MUCH:
         gc.collect()
 
 
