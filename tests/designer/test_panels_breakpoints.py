@@ -11,16 +11,9 @@ from designer.document.breakpoints import Breakpoint, breakpoint_at, breakpoints
 from designer.document.document import Document
 from designer.panels.breakpoints import BreakpointsPanel, when
 from designer.running import RunState
-from designer.settings import Settings
 from designer.tasks import cancel_all
-from designer.workbench import Workbench
 from tests.designer.drafts import empty, triage
 from tests.designer.waiting import until
-
-
-@pytest.fixture
-def bench(qtbot, tmp_path) -> Workbench:
-    return Workbench(Settings(transcripts_folder=tmp_path / "t", records_path=tmp_path / "r.jsonl"))
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from designer.document.cases import in_words
 from designer.document.document import Document
 from designer.document.files import SaveFailed
 from designer.panels.cases import CasesPanel
-from designer.settings import Settings
 from designer.tasks import cancel_all
 from designer.workbench import Workbench
 from engine import ActionResult, FunctionAction, FunctionPredicate, standard_catalog
@@ -42,13 +40,6 @@ REFUSED = {"id": "refused", "answers": {"gate": "no"}, "expect": {"verdict": "re
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch) -> None:
     monkeypatch.setattr(casework, "SOON_MS", 0)
-
-
-@pytest.fixture
-def bench(qtbot, tmp_path) -> Iterator[Workbench]:
-    bench = Workbench(Settings(transcripts_folder=tmp_path / "t", records_path=tmp_path / "r.jsonl"))
-    yield bench
-    bench.close()
 
 
 @pytest.fixture

@@ -6,14 +6,7 @@ from designer.document import edits
 from designer.document.document import Document
 from designer.document.draft import Place
 from designer.panels.history import HistoryPanel
-from designer.settings import Settings
-from designer.workbench import Workbench
 from tests.designer.drafts import empty, triage
-
-
-@pytest.fixture
-def bench(qtbot) -> Workbench:
-    return Workbench(Settings())
 
 
 @pytest.fixture

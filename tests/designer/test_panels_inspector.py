@@ -19,15 +19,8 @@ from designer.document import clipboard, edits
 from designer.document.document import Document
 from designer.document.draft import Draft
 from designer.panels.inspector import Inspector
-from designer.settings import Settings
-from designer.workbench import Workbench
 from engine import OpaqueNode, TimeSpan
 from tests.designer.drafts import empty, targets, triage
-
-
-@pytest.fixture
-def bench(qtbot) -> Workbench:
-    return Workbench(Settings())
 
 
 @pytest.fixture

@@ -11,17 +11,10 @@ from designer.document import edits, files
 from designer.document.document import Document
 from designer.panels.inspector import Inspector
 from designer.running import ASK, LIVE, RunState, pinned, replayed
-from designer.settings import Settings
 from designer.tasks import cancel_all
-from designer.workbench import Workbench
 from engine.evaluate import Case, CaseResult, read_cases
 from tests.designer.drafts import triage
 from tests.designer.waiting import until
-
-
-@pytest.fixture
-def bench(qtbot, tmp_path) -> Workbench:
-    return Workbench(Settings(transcripts_folder=tmp_path / "t", records_path=tmp_path / "r.jsonl"))
 
 
 @pytest.fixture

@@ -11,15 +11,8 @@ from designer.document.draft import Place
 from designer.panels.outline import OutlinePanel, outline_of
 from designer.panels.palette import MIME, PalettePanel
 from designer.panels.problems import ProblemsPanel
-from designer.settings import Settings
-from designer.workbench import Workbench
 from engine import NODE_TYPES, ActionNode, Transition, Tree
 from tests.designer.drafts import empty, triage
-
-
-@pytest.fixture
-def bench(qtbot) -> Workbench:
-    return Workbench(Settings())
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """The Records panel: any number of decisions in a list, found, reviewed by keyboard, corrected, followed."""
 
 import asyncio
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -64,8 +65,11 @@ def confirmed(answer, at=AT):
 
 
 @pytest.fixture(params=["r.sqlite", "r.jsonl"])
-def bench(qtbot, tmp_path, request) -> Workbench:
-    return Workbench(Settings(transcripts_folder=tmp_path / "t", records_path=tmp_path / request.param))
+def bench(qtbot, tmp_path, request) -> Iterator[Workbench]:
+    made = Workbench(Settings(transcripts_folder=tmp_path / "t", records_path=tmp_path / request.param))
+    yield made
+    made.close()
+    made.deleteLater()
 
 
 @pytest.fixture

@@ -16,18 +16,11 @@ from designer.panels.meters import Meter, MetersPanel
 from designer.panels.run import RunPanel
 from designer.panels.state import StatePanel, changed_lately
 from designer.running import ListedRun, Recording, RunState
-from designer.settings import Settings
 from designer.tasks import cancel_all
-from designer.workbench import Workbench
 from engine import ActionCompleted, DataItem, Limits, NodeStarted, RunResult, RunStarted, TimeSpan
 from engine.evaluate import Case
 from tests.designer.drafts import triage
 from tests.designer.waiting import until
-
-
-@pytest.fixture
-def bench(qtbot, tmp_path) -> Workbench:
-    return Workbench(Settings(transcripts_folder=tmp_path / "t", records_path=tmp_path / "r.jsonl"))
 
 
 @pytest.fixture

@@ -18,20 +18,13 @@ from designer.panels.transcripts.panel import size_in_words
 from designer.panels.transcripts.sections import Page
 from designer.panels.transcripts.view import Spot, TranscriptView
 from designer.running import RunState
-from designer.settings import Settings
 from designer.tasks import cancel_all
-from designer.workbench import Workbench
 from tests.builders import classify, terminal, tree
 from tests.designer.waiting import until
 from tests.hostile import TEXTS
 
 TREE = tree(gate=classify("Is it?", {"yes": "end"}, unknown="end"), end=terminal("end"))
 RESULT = "\n## Decision result\n\n**Outcome:** `Terminal`  \n"
-
-
-@pytest.fixture
-def bench(qtbot, tmp_path) -> Workbench:
-    return Workbench(Settings(transcripts_folder=tmp_path / "transcripts", records_path=tmp_path / "r.jsonl"))
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
 
 import pytest
 
@@ -13,9 +12,7 @@ from designer.document.draft import Draft, Place
 from designer.document.names import titles_of
 from designer.panels.meters import MetersPanel
 from designer.proof import Proof, verdict_on
-from designer.settings import Settings
 from designer.tasks import cancel_all
-from designer.workbench import Workbench
 from engine import AnyNode, Budget, Tree, bounds
 from tests.builders import classify, condition, cycle_tree, one_terminal, terminal, tree
 from tests.designer.waiting import until
@@ -39,13 +36,6 @@ def at_once(monkeypatch) -> None:
 @pytest.fixture
 def document(qapp) -> Document:
     return Document(Draft(PLAN))
-
-
-@pytest.fixture
-def bench(qtbot, tmp_path) -> Iterator[Workbench]:
-    bench = Workbench(Settings(transcripts_folder=tmp_path / "t", records_path=tmp_path / "r.jsonl"))
-    yield bench
-    bench.close()
 
 
 @pytest.fixture

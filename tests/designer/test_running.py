@@ -1177,6 +1177,7 @@ def workbench(qapp, tmp_path) -> Iterator[Workbench]:
     made = Workbench(Settings(transcripts_folder=tmp_path / "t", records_path=tmp_path / "r.jsonl"))
     yield made
     made.close()
+    made.deleteLater()
 
 
 def logged(loop: asyncio.AbstractEventLoop, bench: Workbench, path: Path, *answers: str) -> None:

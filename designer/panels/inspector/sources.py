@@ -47,7 +47,7 @@ class InRuns(QWidget):
         heading = plain("In runs")
         heading.setFont(theme.font(13, bold=True))
         caption = plain(f"The {'answer' if kind is ClassifyNode else 'result'} comes from", role="label")
-        self._list = QStandardItemModel(self)
+        self._list = QStandardItemModel()
         self.source = Combo()
         self.source.setModel(self._list)
         self.source.setObjectName("field.source")

@@ -81,7 +81,7 @@ class Reader(Pages):
         self.view.address_chosen.connect(lambda address: self._asked.start(self._open_address(address)))
         self.finding.reached.connect(self._go_to_hit)
         self.finding.closed.connect(self.view.setFocus)
-        theme.signals.changed.connect(lambda _: self._draw_again())
+        theme.signals.changed.connect(self._draw_again)
         workbench.running.runs_changed.connect(self._refresh_verbs)
 
     def show_file(self, info: TranscriptInfo | None, at: int = 0, words: str = "") -> None:
@@ -260,7 +260,7 @@ class Reader(Pages):
         ):
             QDesktopServices.openUrl(QUrl(address))
 
-    def _draw_again(self) -> None:
+    def _draw_again(self, _mode: object) -> None:
         if self._page is not None and is_running():
             self._showing.start(self.view.draw_again())
 
