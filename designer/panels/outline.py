@@ -1,7 +1,8 @@
 """The outline: the nodes as a tree from the start on, each once; the view for keyboard and screen reader."""
 
-from collections import Counter
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Final
 
@@ -78,7 +79,6 @@ class OutlinePanel(Pages):
         self.setObjectName("panel.outline")
         self._workbench = workbench
         self._entries: tuple[Entry, ...] = ()
-        self._items: dict[NodeId, QStandardItem] = {}
         self._marks: dict[NodeId, str] = {}
         self._folded: set[NodeId] = set()
         self.setMinimumWidth(WIDTH)
@@ -89,9 +89,9 @@ class OutlinePanel(Pages):
         self.filter.setAccessibleName("Filter nodes")
         self.filter.setClearButtonEnabled(True)
         self.filter.textChanged.connect(lambda _: self._fill())
-        self._model = QStandardItemModel()
+        self._lines = _Lines()
         self.view = _View()
-        self.view.setModel(self._model)
+        self.view.setModel(self._lines)
         self.view.setAccessibleName("Outline")
         self.view.activated.connect(
             lambda index: workbench.show_place(index.siblingAtColumn(0).data(_ID), None)
@@ -132,22 +132,14 @@ class OutlinePanel(Pages):
 
     def _fill(self) -> None:
         wanted = self.filter.text().strip().casefold()
-        self._items, self._marks = {}, {}
+        found = [e for e in self._entries if wanted in f"{e.name}\n{e.node}".casefold()]
+        self._mark({})
         with QSignalBlocker(self.view.selectionModel()), QSignalBlocker(self.view):
-            self._model.clear()
-            self._model.setColumnCount(2)
-            for entry in self._entries:
-                if wanted and wanted not in f"{entry.name}\n{entry.node}".casefold():
-                    continue
-                item, mark = _item(entry), QStandardItem()
-                mark.setEditable(False)
-                self._items[entry.node] = item
-                parent = None if wanted or entry.parent is None else self._items[entry.parent]
-                (self._model.invisibleRootItem() if parent is None else parent).appendRow([item, mark])
+            self._lines.show([replace(e, parent=None) for e in found] if wanted else found)
             self.view.lay_out()
             self.view.expandAll()
-            for node_id in self._folded & self._items.keys():
-                self.view.collapse(self._items[node_id].index())
+            for node_id in self._folded & self._lines.items.keys():
+                self.view.collapse(self._lines.items[node_id].index())
         self._show_marks()
         if self._current.document is not None:
             self._show_selection(self._current.document.selection)
@@ -160,12 +152,15 @@ class OutlinePanel(Pages):
             marks = dict.fromkeys(trail.visits(), "✓")
             if running.at is not None:
                 marks[running.at] = "●"
+        self._mark(marks)
+
+    def _mark(self, marks: dict[NodeId, str]) -> None:
         for node_id in self._marks.keys() | marks.keys():
             text = marks.get(node_id, "")
-            item = self._items.get(node_id)
+            item = self._lines.items.get(node_id)
             if item is None or text == self._marks.get(node_id, ""):
                 continue
-            mark = self._model.itemFromIndex(item.index().siblingAtColumn(1))
+            mark = self._lines.itemFromIndex(item.index().siblingAtColumn(1))
             mark.setText(text)
             mark.setForeground(QColor(theme.tokens().accent))
             words = {"✓": ", visited", "●": ", the run is here"}.get(text, "")
@@ -174,17 +169,17 @@ class OutlinePanel(Pages):
 
     def _show_selection(self, ids: frozenset[NodeId]) -> None:
         model = self.view.selectionModel()
-        if ids & self._items.keys() == self._selected():
+        if ids & self._lines.items.keys() == self._selected():
             return
         selection = QItemSelection()
-        for node_id in ids & self._items.keys():
-            index = self._items[node_id].index()
+        for node_id in ids & self._lines.items.keys():
+            index = self._lines.items[node_id].index()
             selection.select(index, index.siblingAtColumn(1))
         with QSignalBlocker(model):
             model.select(selection, QItemSelectionModel.SelectionFlag.ClearAndSelect)
             if len(ids) == 1 and not selection.isEmpty():
                 (node_id,) = ids
-                index = self._items[node_id].index()
+                index = self._lines.items[node_id].index()
                 model.setCurrentIndex(index, QItemSelectionModel.SelectionFlag.NoUpdate)
                 self.view.scrollTo(index)
         self.view.viewport().update()
@@ -195,13 +190,15 @@ class OutlinePanel(Pages):
     def _select(self) -> None:
         document = self._current.document
         if document is not None:
-            hidden = document.selection - self._items.keys()
+            hidden = document.selection - self._lines.items.keys()
             selected = self._selected()
             document.select(selected | hidden)
             if len(selected) == 1:
                 self._workbench.reveal_requested.emit(*selected)
 
     def _recolour(self, _tokens: object) -> None:
+        self._mark({})
+        self._lines.show(())
         self._fill()
 
 
@@ -209,14 +206,67 @@ _ACCESSIBLE: Final = Qt.ItemDataRole.UserRole + 1
 _TITLE: Final = Qt.ItemDataRole.UserRole + 2
 
 
-def _item(entry: Entry) -> QStandardItem:
+class _Lines(QStandardItemModel):
+    """The lines as items. What is where it was keeps its item: showing others costs what is different."""
+
+    def __init__(self) -> None:
+        super().__init__(0, 2)
+        self.items: dict[NodeId, QStandardItem] = {}
+        self._entries: dict[NodeId, Entry] = {}
+
+    def show(self, entries: Iterable[Entry]) -> None:
+        """Show exactly these; each comes after its parent."""
+        before, self._entries = self._entries, {entry.node: entry for entry in entries}
+        below = _children(self._entries)
+        gone = _displaced(before, self._entries, below)
+        # The deepest first: an item that goes with its parent is never let go of by PySide.
+        for node_id in reversed(before):
+            if node_id in gone:
+                index = self.items.pop(node_id).index()
+                self.removeRow(index.row(), index.parent())
+        for parent, node_ids in below.items():
+            holder = self.invisibleRootItem() if parent is None else self.items[parent]
+            for row, node_id in enumerate(node_ids):
+                if node_id not in self.items:
+                    self.items[node_id] = item = QStandardItem()
+                    mark = QStandardItem()
+                    mark.setEditable(False)
+                    holder.insertRow(row, [item, mark])
+                elif self._entries[node_id] == before[node_id]:
+                    continue
+                _dress(self.items[node_id], self._entries[node_id])
+
+
+def _children(entries: Mapping[NodeId, Entry]) -> dict[NodeId | None, list[NodeId]]:
+    below: dict[NodeId | None, list[NodeId]] = defaultdict(list)
+    for entry in entries.values():
+        below[entry.parent].append(entry.node)
+    return below
+
+
+def _displaced(
+    before: Mapping[NodeId, Entry],
+    after: Mapping[NodeId, Entry],
+    below: Mapping[NodeId | None, list[NodeId]],
+) -> set[NodeId]:
+    """Those whose line is not where it was under its parent, and all below them."""
+    gone: set[NodeId] = set()
+    for parent, node_ids in _children(before).items():
+        stay: list[NodeId] = []
+        if parent not in gone:
+            stay = [i for i in node_ids if i in after and after[i].parent == parent]
+            if stay != [i for i in below.get(parent, ()) if i in before and before[i].parent == parent]:
+                stay = []
+        gone.update(set(node_ids).difference(stay))
+    return gone
+
+
+def _dress(item: QStandardItem, entry: Entry) -> None:
     name = entry.kind if entry.kind in NODE_TYPES else None
-    item = QStandardItem(
-        small_icon(name or "problem-error", kind_tone(entry.kind) if name else "bad"),
-        f"{entry.name}  ↗" if entry.shared > 1 else str(entry.name),
-    )
-    item.setData(entry.name.title, _TITLE)
     item.setEditable(False)
+    item.setIcon(small_icon(name or "problem-error", kind_tone(entry.kind) if name else "bad"))
+    item.setText(f"{entry.name}  ↗" if entry.shared > 1 else str(entry.name))
+    item.setData(entry.name.title, _TITLE)
     item.setData(entry.node, _ID)
     shared = f"reached by {entry.shared} branches" if entry.shared > 1 else ""
     lost = "" if entry.reached else "not reached from the start"
@@ -226,9 +276,8 @@ def _item(entry: Entry) -> QStandardItem:
     hints = "\n".join(filter(None, (entry.node, shared.capitalize(), lost.capitalize())))
     # A tooltip that looks like markup would be read as such.
     item.setToolTip(f"<p style='white-space:pre'>{escape(hints)}</p>")
-    if not entry.reached:
-        item.setForeground(QColor(theme.tokens().secondary))
-    return item
+    ink = None if entry.reached else QColor(theme.tokens().secondary)
+    item.setData(ink, Qt.ItemDataRole.ForegroundRole)
 
 
 class _Names(QStyledItemDelegate):

@@ -15,5 +15,4 @@ def bench(qtbot: QtBot, tmp_path: Path) -> Iterator[Workbench]:
     """A workbench with nothing on it, whose stores are in the test's own folder."""
     made = Workbench(Settings(transcripts_folder=tmp_path / "t", records_path=tmp_path / "r.jsonl"))
     yield made
-    made.close()
     made.deleteLater()

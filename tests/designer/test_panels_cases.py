@@ -50,6 +50,7 @@ def drive(aloop, bench):
                 await story()
             finally:
                 await cancel_all()
+                bench.close()
 
         aloop.run_until_complete(whole())
 

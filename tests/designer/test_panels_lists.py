@@ -1,10 +1,15 @@
 """Outline, palette and problems: the lists beside the canvas."""
 
+import gc
+from random import Random
+
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QStandardItem
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QListWidget
 
+from designer.app import put_away
 from designer.document import edits
 from designer.document.document import Document
 from designer.document.draft import Place
@@ -53,6 +58,47 @@ def index_of(outline, text):
 
 def test_every_node_is_listed_once_under_the_one_that_reaches_it_first(outline):
     assert lines(outline) == ["load", "  ask  ↗", "    supported  ↗", "    known", "  refused  ↗"]
+
+
+def written(tree):
+    entries = outline_of(tree)
+
+    def under(parent, depth):
+        for entry in entries:
+            if entry.parent == parent:
+                yield f"{'  ' * depth}{entry.name}{'  ↗' if entry.shared > 1 else ''}"
+                yield from under(entry.node, depth + 1)
+
+    return [*under(None, 0)]
+
+
+def test_after_any_edits_the_lines_are_those_of_the_tree_and_no_other_line_is_kept(outline, document):
+    def items():
+        put_away()
+        return sum(type(each) is QStandardItem for each in gc.get_objects())
+
+    others = items() - 2 * len(document.draft.tree.nodes)
+    chance = Random(5)
+    for number in range(150):
+        nodes = list(document.draft.tree.nodes)
+        one, other = chance.choice(nodes), chance.choice(nodes)
+        before = document.draft
+        match chance.randrange(5):
+            case 0:
+                kind = chance.choice(("action", "condition", "terminal"))
+                after = edits.add_node(before, kind, Place(0, 0), f"new{number}")
+            case 1:
+                after = edits.remove_nodes(before, {one}) if len(nodes) > 3 else before
+            case 2:
+                after = edits.set_start(before, one)
+            case 3:
+                branches = before.tree.nodes[one].branches()
+                after = edits.connect(before, one, chance.choice(branches), other) if branches else before
+            case _:
+                after = edits.set_field(before, one, "name", f"name {number}")
+        document.edit("Something", lambda _, after=after: after)
+        assert lines(outline) == written(document.draft.tree)
+    assert items() == others + 2 * len(document.draft.tree.nodes)
 
 
 def test_what_the_start_does_not_reach_comes_last():

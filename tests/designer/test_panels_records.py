@@ -68,7 +68,6 @@ def confirmed(answer, at=AT):
 def bench(qtbot, tmp_path, request) -> Iterator[Workbench]:
     made = Workbench(Settings(transcripts_folder=tmp_path / "t", records_path=tmp_path / request.param))
     yield made
-    made.close()
     made.deleteLater()
 
 

@@ -48,6 +48,7 @@ def drive(aloop, bench):
                 bench.running.cancel()
                 await bench.running.ended()
                 await cancel_all()
+                bench.close()
 
         aloop.run_until_complete(whole())
 
