@@ -22,7 +22,7 @@ from itertools import count
 from time import monotonic
 from typing import Final, cast
 
-from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
     QCursor,
@@ -210,11 +210,14 @@ class CanvasView(QGraphicsView):
 
     @property
     def viewpoint(self) -> Viewpoint:
-        """What is looked at. It stays the same to the last digit while only the size of the canvas changes."""
+        """What is looked at. It stays exactly the same while only the size of the canvas changes."""
+        return self._seen_in(self.viewport().size())
+
+    def _seen_in(self, size: QSize) -> Viewpoint:
         if self._aim is not None and self._aim[1] == self._scrolled:
             return self._aim[0]
         back, _ = self.viewportTransform().inverted()
-        middle = back.map(QRectF(self.viewport().rect()).center())
+        middle = back.map(QPointF(size.width() / 2, size.height() / 2))
         return Viewpoint(middle.x(), middle.y(), self.zoom)
 
     def look_from(self, view: Viewpoint) -> None:
@@ -876,7 +879,7 @@ class CanvasView(QGraphicsView):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         # Qt rounds to whole pixels each time: what is looked at would wander with every change of the size.
-        view = self.viewpoint
+        view = self._seen_in(event.oldSize())
         super().resizeEvent(event)
         self.centerOn(view.x, view.y)
         self._aim = (view, self._scrolled)
