@@ -57,8 +57,9 @@ check: .venv/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# In as many processes as there are cores; a benchmark measures nothing beside another test.
 test: check qt
-	$(PYTEST)
+	$(PYTEST) -n auto --benchmark-disable
 
 # ---- the other tiers; a tier may have no test yet, which pytest tells by exit code 5
 

@@ -67,6 +67,8 @@ def make_loop(app: QApplication) -> asyncio.AbstractEventLoop:
 
     From now on garbage is collected in this thread only.
     """
+    # When everything is logged it would log what is handed to threads and what they give back: states, texts.
+    logging.getLogger("qasync").setLevel(logging.WARNING)
     loop: asyncio.AbstractEventLoop = _Loop(app)
     asyncio.set_event_loop(loop)
     _Collector(app)

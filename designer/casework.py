@@ -27,6 +27,7 @@ from designer.document.names import titles_of
 from designer.tasks import aside, is_running, launch
 from designer.workbench import Workbench
 from engine import Session
+from engine.counting import counted
 from engine.evaluate import Case, find_cases, judge, missing, rewritten_cases
 
 SOON_MS: Final = 150
@@ -271,13 +272,13 @@ class Casework(QObject):
         if not new:
             self.said = f"No case is missing. {left}".strip()
         elif await self._written(seen, {}, new):
-            self.said = f"{_cases(len(new))} added. {left}".strip()
+            self.said = f"{counted(len(new), 'case')} added. {left}".strip()
 
     async def _move(self) -> None:
         await self._look()
         moved = {entry.line.number: entry.case for entry in self.listed.entries if entry.case}
         if self._seen is not None and await self._written(self._seen, moved):
-            self.said = f"{_cases(len(moved))} migrated."
+            self.said = f"{counted(len(moved), 'case')} migrated."
 
     async def _written(self, seen: Seen, moved: Mapping[int, Case], new: Sequence[Case] = ()) -> bool:
         """Whether the cases were written; if not, what went wrong is said."""
@@ -299,7 +300,3 @@ def _wanted(document: Document) -> Wanted:
     names = new_names(document.stored.draft, document.draft) if document.stored else {}
     path = find_cases(document.path) if document.path else None
     return Wanted(document.draft.tree, document.catalog, path, names)
-
-
-def _cases(count: int) -> str:
-    return f"{count} {'case' if count == 1 else 'cases'}"

@@ -38,6 +38,7 @@ from engine.cli import (
     write_file,
 )
 from engine.cli import app as engine_app
+from engine.counting import counted
 from engine.evaluate import find_cases, inputs_of, read_lines
 from engine.records import DecisionRecorder, JsonlSink
 from engine.terminal import (
@@ -230,7 +231,7 @@ def _run_headless(file: Path) -> int:
     for finding in opened.findings:
         say(finding.line())
     tree = proven(opened)
-    typer.echo(f"{file}: {len(tree.tree.nodes)} nodes, no errors")
+    typer.echo(f"{file}: {counted(len(tree.tree.nodes), 'node')}, no errors")
     try:
         lines = read_lines(find_cases(file), tree.tree)
     except OSError as error:

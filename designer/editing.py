@@ -24,6 +24,7 @@ from designer.document.names import kind_name, titles_of
 from designer.owner import Front, Owner, fewer_than, no_document, no_single_node, nothing_selected
 from designer.workbench import Workbench
 from engine import NODE_TYPES, NodeId
+from engine.counting import counted
 
 _GAP = 99.0  # between a card and one that is put beside it, in scene units
 _AROUND = 33.0  # between a frame and the cards in it
@@ -497,7 +498,7 @@ def _counted(verb: str, nodes: Collection[NodeId], notes: Collection[str] = ()) 
     if len(nodes) + len(notes) == 1:
         return f"{verb} {'node' if nodes else 'note'}"
     parts = ((len(nodes), "node"), (len(notes), "note"))
-    counts = [f"1 {word}" if n == 1 else f"{n} {word}s" for n, word in parts if n]
+    counts = [counted(n, word) for n, word in parts if n]
     return f"{verb} {' and '.join(counts)}"
 
 

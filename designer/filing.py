@@ -22,6 +22,7 @@ from designer.owner import Front, Owner, no_document
 from designer.tasks import aside, launch
 from designer.workbench import Untrusted, Workbench
 from engine import TreeInvalid, runnable, write_tree
+from engine.counting import counted
 
 SAMPLE: Final = "samples/ssvc-deployer/tree.json"
 
@@ -381,8 +382,8 @@ class Filing(Owner):
             return
         await self._while_telling("Printing…")
         printed = print_tree(printer, document.draft, self.canvas.scene().overlay, one_page=pressed == "one")
-        count = "1 page" if printed == 1 else f"{printed} pages"
-        self.front.tell(f"Printed {count}." if printed else "The printer took nothing. Nothing was printed.")
+        told = f"Printed {counted(printed, 'page')}." if printed else None
+        self.front.tell(told or "The printer took nothing. Nothing was printed.")
 
     async def _while_telling(self, words: str) -> None:
         """Say what takes a while, and let it be seen before it begins."""

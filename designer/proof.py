@@ -10,6 +10,7 @@ from designer.document.document import Document
 from designer.tasks import aside, is_running, launch
 from engine import Catalog, NodeId, Tree, bounds
 from engine.analysis import Bound, Bounds, Range
+from engine.counting import counted
 
 if TYPE_CHECKING:
     import asyncio
@@ -127,13 +128,13 @@ def _costs(found: Bounds) -> Mapping[NodeId, Cost]:
 
 def _cost(bound: Bound, *, terminal: bool) -> Cost:
     after, calls, visits = "after " if terminal else "", bound.llm_calls, bound.visits
-    full = f"{_span(calls, ' LLM calls or more', 'LLM call')} and {_span(visits, ' visits or more', 'visit')}"
+    full = f"{_in_full(calls, 'LLM call')} and {_in_full(visits, 'visit')}"
     words = [f"{'From the start to here' if terminal else 'From here to an end'}: {full}."]
     if _endless(bound):
-        text = f"{after}{_span(calls, '+ calls', 'call')} · no limit but the budget"
+        text = f"{after}{_span(calls, 'call')} · no limit but the budget"
         words.append("There is a circle on the way, and no limit but the budget.")
     else:
-        text = f"{after}{_span(calls, '', 'call')} · {_span(visits, '', 'visit')}"
+        text = f"{after}{_span(calls, 'call')} · {_span(visits, 'visit')}"
     if not bound.reachable_in_budget:
         text = f"out of budget · {after}{calls.min}+ calls · {visits.min}+ visits"
         words.append("No run that keeps to the budget comes here and to an end.")
@@ -171,18 +172,18 @@ def _endless(bound: Bound) -> bool:
     return bound.visits.max is None
 
 
-def _span(there: Range, endless: str, what: str) -> str:
-    """A range in words, with other words at the end where it has none."""
+def _span(there: Range, what: str) -> str:
+    """A range in a few words."""
     if there.max is None:
-        return f"{there.min}{endless}"
+        return f"{there.min:,}+ {what}s"
     if there.min != there.max:
-        return f"{there.min}\N{EN DASH}{there.max} {what}s"
-    return _count(there.max, what) if there.max else f"no {what}s"
+        return f"{there.min:,}\N{EN DASH}{counted(there.max, what)}"
+    return counted(there.max, what) if there.max else f"no {what}s"
 
 
-def _count(number: int | None, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+def _in_full(there: Range, what: str) -> str:
+    return f"{counted(there.min, what)} or more" if there.max is None else _span(there, what)
 
 
 def _amount(calls: int | None, visits: int | None) -> str:
-    return f"{_count(calls, 'LLM call')} and {_count(visits, 'visit')}"
+    return f"{counted(calls or 0, 'LLM call')} and {counted(visits or 0, 'visit')}"

@@ -17,6 +17,7 @@ from PySide6.QtCore import QObject, Signal
 from designer.document.files import save_bytes
 from designer.document.folders import private_folder
 from engine import RecordingFailed, TreewrightError
+from engine.counting import counted
 from engine.records import (
     BatchSink,
     DecisionRecorder,
@@ -143,7 +144,7 @@ class RecordStore(QObject):
         bad = {problem.line for problem in copied.problems}
         kept = await asyncio.to_thread(_set_aside, former, bad)
         if kept is not None:
-            lines = "1 line" if len(bad) == 1 else f"{len(bad)} lines"
+            lines = counted(len(bad), "line")
             self.trouble.emit(f"{lines} of earlier records could not be used and stay in {kept}.")
 
     def _refused(self, error: Exception) -> None:

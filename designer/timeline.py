@@ -8,13 +8,14 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QSlider, QToolBu
 
 from designer.forms import plain
 from designer.workbench import Workbench
+from engine.counting import counted
 
 _WORDS: Final = 170
 """Pixels for the sentence, so that the slider stays where it is."""
 
 
 class Timeline(QFrame):
-    """Hidden while no run is shown. A moment of the past is told apart in words and in colour."""
+    """There for every tree: no run moves the canvas. A moment of the past is told in words and colour."""
 
     def __init__(self, workbench: Workbench) -> None:
         super().__init__()
@@ -24,7 +25,7 @@ class Timeline(QFrame):
         self.slider.setObjectName("timeline.slider")
         self.slider.setAccessibleName("Step of the run")
         self.slider.setPageStep(5)
-        self.slider.valueChanged.connect(self._go)
+        self.slider.valueChanged.connect(self._running.go_to_step)
         self.words = plain()
         self.words.setObjectName("timeline.words")
         self.words.setFixedWidth(_WORDS)
@@ -50,25 +51,17 @@ class Timeline(QFrame):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             self._row.insertWidget(at, button)
 
-    def _go(self, step: int) -> None:
-        if step >= self.slider.maximum():
-            self._running.live()
-        else:
-            self._running.go_to_step(step)
-
     def _refresh(self) -> None:
         running = self._running
-        mine = running.document is not None and running.document is self._workbench.current
-        self.setVisible(mine and running.length > 0)
-        if not mine:
-            return
-        last = running.step_count
+        self.setVisible(self._workbench.current is not None)
+        mine = running.document is self._workbench.current and running.length > 0
+        last, step = (running.step_count, running.step_number) if mine else (0, 0)
         with QSignalBlocker(self.slider):
-            self.slider.setMaximum(max(last, 0))
-            self.slider.setValue(running.step_number)
+            self.slider.setMaximum(last)
+            self.slider.setValue(step)
         self.slider.setEnabled(last > 0)
-        self.words.setText(self._told())
-        past = "past" if running.past else ""
+        self.words.setText(self._told() if mine else "Not run yet")
+        past = "past" if mine and running.past else ""
         if self.property("state") != past:
             self.setProperty("state", past)
             for widget in (self, self.words):
@@ -81,6 +74,6 @@ class Timeline(QFrame):
         visits = len(running.latest.path) if over else running.step_count + 1
         number = running.step_number + 1
         if over and not running.past:
-            return f"The end, after {visits} {'step' if visits == 1 else 'steps'}"
+            return f"The end, after {counted(visits, 'step')}"
         where = f"step {number} of {visits}" if number <= visits else "before the end"
         return f"The past: {where}" if running.past else where.capitalize()

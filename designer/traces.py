@@ -99,8 +99,8 @@ def wipe(trace: Trace, ids: Ids) -> str | None:
                 else:
                     write_run_log(trace.path, log)
             case "lines":
-                lines = trace.path.read_bytes().splitlines(keepends=True)
-                save_bytes(trace.path, b"".join(line for line in lines if not ids.are_in(line)))
+                lines = trace.path.read_bytes().split(b"\n")
+                save_bytes(trace.path, b"\n".join(line for line in lines if not ids.are_in(line)))
             case _:
                 return "it is of no kind this program knows"
     except OSError as error:

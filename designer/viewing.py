@@ -29,7 +29,7 @@ class Viewing(Owner):
     def __init__(self, workbench: Workbench, front: Front) -> None:
         super().__init__(workbench, front)
         self._viewpoints = WeakKeyDictionary[Document, Viewpoint]()
-        self._with_costs = False
+        self._with_costs = self._told_late = False
         workbench.proof.changed.connect(self._show_costs)
         workbench.running.trail_changed.connect(self._show_trail)
         workbench.running.state_changed.connect(lambda _: self._show_trail(workbench.running.trail))
@@ -157,11 +157,13 @@ class Viewing(Owner):
     def _show_costs(self) -> None:
         if self._with_costs:
             self.show()
-            self._tell_late()
+        self._tell_late()
 
     def _tell_late(self) -> None:
-        if self._with_costs and self.workbench.proof.late:
-            self.front.tell(WORKING)
+        late = self._with_costs and self.workbench.proof.late
+        if late != self._told_late:
+            self._told_late = late
+            self.front.tell(WORKING if late else "")
 
     def _sources(self, document: Document) -> Mapping[NodeId, str]:
         """Which nodes get what they give from elsewhere than usual, in a word each."""

@@ -110,6 +110,7 @@ class Workbench(QObject):
         self.cases: tuple[Case, ...] = ()
         self._parameters: dict[Document, dict[str, str]] = {}
         self._models: dict[Document, ModelChoice] = {}
+        self._withheld: set[Document] = set()
         self.case_trouble: str | None = None
         self.transcripts_folder: Path = settings.transcripts_folder or data_folder() / "transcripts"
         former = None if settings.records_path else data_folder() / FORMER
@@ -123,7 +124,9 @@ class Workbench(QObject):
         self._written = QTimer(self, interval=WRITING_MS, singleShot=True)
         self._watcher.fileChanged.connect(lambda _: self._written.start())
         self._written.timeout.connect(self.look_outside)
-        self.running = RunController(self._prepare, self._has_model, self)
+        self.running = RunController(
+            self._prepare, self._has_model, self, withheld=lambda document: document in self._withheld
+        )
         self.proof = Proof(self)
         self.running.state_changed.connect(self._note_state)
 
@@ -148,6 +151,7 @@ class Workbench(QObject):
         care.keeper.close()
         self._parameters.pop(document, None)
         self._models.pop(document, None)
+        self._withheld.discard(document)
         if care.lock is not None:
             care.lock.release()
         self.documents = tuple(d for d in self.documents if d is not document)
@@ -402,8 +406,10 @@ class Workbench(QObject):
         project, folder = self._project(document)
         if folder is None:
             return standard_catalog()
+        trusted = folder in self.settings.trusted_folders
+        (self._withheld.add if project.catalog and not trusted else self._withheld.discard)(document)
         try:
-            return catalog_of(project, folder, trusted=folder in self.settings.trusted_folders)
+            return catalog_of(project, folder, trusted=trusted)
         except ProjectError as error:
             self.trouble.emit(str(error))
             return catalog_of(project, folder, trusted=False)

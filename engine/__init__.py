@@ -9,13 +9,14 @@ The names below are the front door; each is loaded when first used::
     tree = read_tree(Path("tree.json").read_bytes()).tree
     result = await Session(decider=...).start(tree).finish()
 
-Other fronts: :mod:`engine.analysis`, :mod:`engine.evaluate` and :mod:`engine.records`.
+Other fronts: :mod:`engine.agent`, :mod:`engine.analysis`, :mod:`engine.evaluate` and :mod:`engine.records`.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from engine.actions import catalog_of as catalog_of
     from engine.analysis import bounds as bounds
     from engine.asking import AskedModel as AskedModel
     from engine.asking import DeciderName as DeciderName
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from engine.catalog import Catalog as Catalog
     from engine.catalog import FunctionAction as FunctionAction
     from engine.catalog import FunctionPredicate as FunctionPredicate
+    from engine.catalog import Inquiry as Inquiry
+    from engine.catalog import Person as Person
     from engine.catalog import Predicate as Predicate
     from engine.catalog import PredicateContext as PredicateContext
     from engine.catalog import action as action
@@ -114,6 +117,7 @@ if TYPE_CHECKING:
     from engine.events import RunEnded as RunEnded
     from engine.events import RunResult as RunResult
     from engine.events import RunStarted as RunStarted
+    from engine.events import SubRunEvent as SubRunEvent
     from engine.events import Visit as Visit
     from engine.events.codec import event_of as event_of
     from engine.events.codec import json_of as json_of
@@ -130,6 +134,8 @@ if TYPE_CHECKING:
     from engine.expressions import ExpressionError as ExpressionError
     from engine.expressions import Undefined as Undefined
     from engine.jsontext import document_bytes as document_bytes
+    from engine.kinds import KINDS as KINDS
+    from engine.kinds import misfits as misfits
     from engine.llm import Completion as Completion
     from engine.llm import LlmClient as LlmClient
     from engine.llm import Message as Message
@@ -141,15 +147,17 @@ if TYPE_CHECKING:
     from engine.llm.failover import ModelChain as ModelChain
     from engine.llm.failover import Pipeline as Pipeline
     from engine.llm.openai import OpenAiClient as OpenAiClient
-    from engine.predicates import catalog_of as catalog_of
     from engine.predicates import standard_catalog as standard_catalog
     from engine.project import Project as Project
     from engine.project import load_project as load_project
+    from engine.run import Caller as Caller
     from engine.run import Inputs as Inputs
     from engine.run import Phase as Phase
     from engine.run import Pins as Pins
     from engine.run import Run as Run
+    from engine.run import SteppedAction as SteppedAction
     from engine.run import Stop as Stop
+    from engine.run import SubRun as SubRun
     from engine.session import Session as Session
     from engine.trail import Trail as Trail
     from engine.trail import trail_of as trail_of
@@ -192,11 +200,12 @@ if TYPE_CHECKING:
     from engine.treefile import write_tree as write_tree
 
 _HOMES: Final = {
+    "actions": "catalog_of",
     "analysis": "bounds",
     "asking": "AskedModel DeciderName DeciderRefused DeciderSettings model_of settings_of",
     "budget": "Clock DEFAULT_LIMITS LimitName Limits SystemClock Usage",
     "catalog": "Action ActionContext ActionResult ActionStatus Catalog FunctionAction FunctionPredicate "
-    "Predicate PredicateContext action predicate",
+    "Inquiry Person Predicate PredicateContext action predicate",
     "checks": "Checker Runnable check fix problems_of runnable",
     "conversation": "ContextBuilder Conversation Prepared SlidingConversation build_context estimate_tokens",
     "data": "BoundedDataPolicy DataItem DataPolicy DataSnapshot DataStore DataSummary Properties",
@@ -214,19 +223,21 @@ _HOMES: Final = {
     "RecordingFailed Severity TreeInvalid "
     "TreewrightError",
     "events": "ActionCompleted AttemptCompleted BudgetPassed Classification ClassificationCompleted Event "
-    "FailureKind NodeStarted NodeVisited Observer Outcome RunEnded RunResult RunStarted Visit",
+    "FailureKind NodeStarted NodeVisited Observer Outcome RunEnded RunResult RunStarted SubRunEvent "
+    "Visit",
     "events.codec": "event_of json_of",
     "events.journal": "Bus Journal JournalEntry MemoryJournal Publisher",
     "export": "anchors_of dot_of mermaid_of report_of",
     "expressions": "Expression ExpressionError Undefined",
     "jsontext": "document_bytes",
+    "kinds": "KINDS misfits",
     "llm": "Completion LlmClient Message Request",
     "llm.anthropic": "AnthropicClient",
     "llm.failover": "Call ChainPipeline Failover ModelChain Pipeline",
     "llm.openai": "OpenAiClient",
-    "predicates": "catalog_of standard_catalog",
+    "predicates": "standard_catalog",
     "project": "Project load_project",
-    "run": "Inputs Phase Pins Run Stop",
+    "run": "Caller Inputs Phase Pins Run SteppedAction Stop SubRun",
     "session": "Session",
     "trail": "Trail trail_of",
     "trail.graph": "ExecutionGraph GraphEdge GraphNode execution_graph",

@@ -2,9 +2,10 @@
 
 import asyncio
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
+from math import inf
 from typing import Final, Literal, Protocol, TypeAlias
 
 from engine.tree import Budget, OnExceeded
@@ -63,6 +64,12 @@ class Limits:
             on_exceeded=budget.on_exceeded or self.on_exceeded,
         )
 
+    def bounded_by(self, left: "Limits") -> "Limits":
+        """These limits, with no more LLM calls and time than are left; visits are each tree's own."""
+        return replace(
+            self, llm_calls=min(self.llm_calls, left.llm_calls), elapsed=min(self.elapsed, left.elapsed)
+        )
+
     @property
     def are_possible(self) -> bool:
         """Whether all of them are above zero; only the LLM calls may be none."""
@@ -107,6 +114,10 @@ IMPOSSIBLE: Final = "Decision tree budget values must be positive, except that m
 EXHAUSTED: Final = "Decision resource budget exhausted."
 VISITS_EXCEEDED: Final = "Maximum decision node visits exceeded."
 CALLS_EXCEEDED: Final = "Maximum decision LLM calls exceeded."
+
+
+_SHORTEST: Final = 0.001
+"""Seconds a limit is never below, since none at all would be no limit."""
 
 
 @dataclass(slots=True)
@@ -155,6 +166,17 @@ class Meter:
         """Seconds until the elapsed limit; below zero once it has passed."""
         return self.limits.elapsed - self.elapsed
 
+    @property
+    def remaining(self) -> Limits:
+        """What is left of the limits. Time binds others only where it ends the run: else there is no end."""
+        limits = self.limits
+        return replace(
+            limits,
+            node_visits=max(0, limits.node_visits - self.visits),
+            llm_calls=max(0, limits.llm_calls - self.calls),
+            elapsed=max(self.left, _SHORTEST) if limits.on_exceeded == "halt" else inf,
+        )
+
     def reading(self) -> Usage:
         """What has been used up to now."""
         return Usage(
@@ -174,6 +196,13 @@ class Meter:
         self._output_tokens += output_tokens or 0
         if input_tokens is None and output_tokens is None:
             self._unreported += calls
+
+    def charge(self, used: Usage) -> None:
+        """The LLM calls and tokens that were used elsewhere on behalf of this run."""
+        self.calls += used.llm_calls
+        self._input_tokens += used.input_tokens
+        self._output_tokens += used.output_tokens
+        self._unreported += used.unreported_calls
 
     @property
     def visits_used_up(self) -> bool:

@@ -1,8 +1,9 @@
-"""The actions and predicates a run may use, by key.
+"""The actions, predicates and tools a run may use, by key.
 
-A project offers its own with two decorators in its ``catalog.py``::
+A project offers its own with decorators in its ``catalog.py``::
 
     from engine import ActionContext, ActionResult, action, predicate
+    from engine.agent import tool
 
     @action("loadOrder")
     async def load_order(context: ActionContext) -> ActionResult: ...
@@ -10,27 +11,31 @@ A project offers its own with two decorators in its ``catalog.py``::
     @predicate("isWeekend")
     def is_weekend(context: PredicateContext, day: str) -> bool: ...
 
+    @tool("searchNotes")
+    async def search_notes(words: str, most: int = 5) -> str: ...
+
 The parameters of a predicate are the keyword parameters of its function: their names, types and
-defaults are what the checks hold a condition node's ``predicateParameters`` against.
+defaults are what the checks hold a condition node's ``predicateParameters`` against. Those of a tool are
+told to the models of agents.
 """
 
 import inspect
-import json
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Final, Literal, Protocol, TypeAlias, TypeVar, cast
-from warnings import catch_warnings
+from typing import Final, Literal, Protocol, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import BaseModel
 
 from engine.data import DataItem, DataStore, Properties
 from engine.errors import CatalogError
+from engine.tools import FunctionTool, Tool, by_name, fitted, parameters_of
 from engine.tree import Json, NodeId
+from engine.values import quick_to_make
 
 ActionStatus: TypeAlias = Literal["success", "transientFailure", "permanentFailure"]
 """How an action went, which is also the branch that is taken."""
@@ -40,6 +45,7 @@ LlmCalls: TypeAlias = tuple[int, int]
 """The fewest and the most LLM calls that one visit of an action makes."""
 
 
+@quick_to_make
 @dataclass(frozen=True, slots=True)
 class ActionContext:
     """What an action gets: where it is, the parameters of the run, and the run's own state and data."""
@@ -81,6 +87,20 @@ class Action(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """What an action puts to a person: a text, and the choices there are; none means any text will do."""
+
+    node: NodeId
+    text: str = field(repr=False)
+    choices: tuple[str, ...] = field(default=(), repr=False)
+
+
+Person: TypeAlias = Callable[[Inquiry], Awaitable[str | None]]
+"""Somebody who can be asked; None is no answer."""
+
+
+@quick_to_make
 @dataclass(frozen=True, slots=True)
 class PredicateContext:
     """What a predicate may look at."""
@@ -134,30 +154,7 @@ class FunctionPredicate:
         """The keyword parameters of the function; ``CatalogError`` when it cannot be asked with such."""
         if any(gives_no_truth(self.function) for gives_no_truth in _NO_TRUTH):
             raise CatalogError(f"The predicate '{self.key}' must be a plain 'def' that gives true or false.")
-        try:
-            return self._model()
-        except Exception as error:
-            message = f"The parameters of the predicate '{self.key}' cannot be understood"
-            raise CatalogError(f"{message} ({type(error).__name__}).") from error
-
-    def _model(self) -> type[BaseModel]:
-        _context, *parameters = inspect.signature(self.function, eval_str=True).parameters.values()
-        fields: dict[str, tuple[object, object]] = {
-            p.name: (
-                object if p.annotation is p.empty else p.annotation,
-                ... if p.default is p.empty else p.default,
-            )
-            for p in parameters
-            if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
-        }
-        if any(p.kind is p.POSITIONAL_ONLY for p in parameters):
-            raise TypeError
-        config = ConfigDict(extra="allow", strict=True, hide_input_in_errors=True)
-        with catch_warnings(action="ignore"):  # a parameter may be called as something of the model's own
-            model = create_model(self.key, __config__=config, **fields)  # type: ignore[call-overload]
-        if model.model_fields.keys() != fields.keys():
-            raise NameError
-        return cast("type[BaseModel]", model)
+        return parameters_of(self.function, f"predicate '{self.key}'", skipped=1)
 
     def evaluate(self, context: PredicateContext) -> bool:
         """False when the parameters do not fit, as the reference runtime has it; else ask the function."""
@@ -178,17 +175,9 @@ _NO_TRUTH: Final = (
 """Kinds of functions that give something else first, which would count as true."""
 
 
-def fitted(model: type[BaseModel], parameters: Mapping[str, Json]) -> BaseModel:
-    """The parameters of a predicate as its model has them; ``ValidationError`` when they do not fit."""
-    try:
-        return model.model_validate(dict(parameters))
-    except ValidationError:
-        # Only text tells of a set, a date or a word of an enumeration that it was written in JSON.
-        return model.model_validate_json(json.dumps(dict(parameters)))
-
-
 _ActionFunction = TypeVar("_ActionFunction", bound=Callable[[ActionContext], Awaitable[ActionResult]])
 _PredicateFunction = TypeVar("_PredicateFunction", bound=Callable[..., bool])
+_ToolFunction = TypeVar("_ToolFunction", bound=Callable[..., Awaitable[object]])
 
 _MARK: Final = "__treewright_entry__"
 
@@ -217,9 +206,25 @@ def predicate(key: str) -> Callable[[_PredicateFunction], _PredicateFunction]:
     return mark
 
 
+def tool(
+    name: str,
+    *,
+    description: str | None = None,
+    timeout: float | None = None,
+    requires_approval: bool = False,
+) -> Callable[[_ToolFunction], _ToolFunction]:
+    """Offer a coroutine function as the tool ``name``; its parameters are what a model fills in."""
+
+    def mark(function: _ToolFunction) -> _ToolFunction:
+        setattr(function, _MARK, FunctionTool(name, function, description, timeout, requires_approval))
+        return function
+
+    return mark
+
+
 @dataclass(frozen=True)
 class Catalog:
-    """Actions and predicates by key, and the keys that exist only where the tree will run.
+    """Actions, predicates and tools by key, and the keys that exist only where the tree will run.
 
     An external action stands with the LLM calls it is declared to make.
     """
@@ -228,29 +233,29 @@ class Catalog:
     predicates: Mapping[str, Predicate] = field(default_factory=dict)
     external_actions: Mapping[str, LlmCalls] = field(default_factory=dict)
     external_predicates: frozenset[str] = frozenset()
+    tools: Mapping[str, Tool] = field(default_factory=dict)
 
     def with_actions(self, actions: Iterable[Action]) -> "Catalog":
         """This catalog with more actions; ``CatalogError`` for a blank or repeated key."""
-        return Catalog(
-            _added(self.actions, actions), self.predicates, self.external_actions, self.external_predicates
-        )
+        return replace(self, actions=_added(self.actions, actions))
 
     def with_predicates(self, predicates: Iterable[Predicate]) -> "Catalog":
         """This catalog with more predicates; ``CatalogError`` for a blank or repeated key."""
-        return Catalog(
-            self.actions, _added(self.predicates, predicates), self.external_actions, self.external_predicates
-        )
+        return replace(self, predicates=_added(self.predicates, predicates))
+
+    def with_tools(self, tools: Iterable[Tool]) -> "Catalog":
+        """This catalog with more tools; ``CatalogError`` for a name that is repeated or cannot be used."""
+        return replace(self, tools=by_name(tools, self.tools))
 
     def with_external(
         self, actions: Iterable[str] | Mapping[str, LlmCalls] = (), predicates: Iterable[str] = ()
     ) -> "Catalog":
         """This catalog with keys that are known by name only; actions perhaps with their LLM calls."""
         declared = actions if isinstance(actions, Mapping) else dict.fromkeys(actions, _NO_CALLS)
-        return Catalog(
-            self.actions,
-            self.predicates,
-            {**self.external_actions, **declared},
-            self.external_predicates | frozenset(predicates),
+        return replace(
+            self,
+            external_actions={**self.external_actions, **declared},
+            external_predicates=self.external_predicates | frozenset(predicates),
         )
 
     def llm_calls(self, action_key: str) -> LlmCalls:
@@ -273,12 +278,14 @@ class Catalog:
             if not _in_order(made.llm_calls or _NO_CALLS):
                 message = f"the action '{made.key}' must say its fewest LLM calls, then its most"
                 raise CatalogError(f"{path}: {message}, as in llm_calls=(0, 2).")
-        for entry in predicates:
+        tools = [entry for entry in entries if isinstance(entry, FunctionTool)]
+        described: tuple[FunctionPredicate | FunctionTool, ...] = (*predicates, *tools)
+        for entry in described:
             try:
                 _ = entry.parameter_model
             except CatalogError as error:
                 raise CatalogError(f"{path}: {error}") from error
-        return self.with_actions(actions).with_predicates(predicates)
+        return self.with_actions(actions).with_predicates(predicates).with_tools(tools)
 
 
 _NO_CALLS: Final = (0, 0)

@@ -21,6 +21,7 @@ import platformdirs
 import typer
 
 from engine import (
+    ActionNode,
     Call,
     Catalog,
     ClassifyNode,
@@ -31,6 +32,7 @@ from engine import (
     DocumentRefused,
     Event,
     Inputs,
+    Inquiry,
     Json,
     NodeId,
     NodeVisited,
@@ -60,8 +62,10 @@ from engine import (
     settings_of,
     write_tree,
 )
+from engine.actions import troubles_of
 from engine.analysis import ASSUMED, Bound, Bounds, Range, Walk, bounds
 from engine.asking import RefusedReason
+from engine.counting import counted
 from engine.deciders.parser import matching
 from engine.errors import cause_of
 from engine.evaluate import (
@@ -215,7 +219,8 @@ def _project(folder: Path, *, trust: bool) -> tuple[Project, Catalog, list[Findi
             catalog = catalog_of(project, folder, trusted=trust)
     except ProjectError as error:
         catalog, problems = catalog_of(project, folder, trusted=False), error.problems
-    return project, catalog, [Finding(folder / FILE_NAME, p) for p in (*problems, *project.problems)]
+    told = (*problems, *project.problems, *troubles_of(project, catalog))
+    return project, catalog, [Finding(folder / FILE_NAME, problem) for problem in told]
 
 
 def proven(opened: Opened) -> Runnable:
@@ -256,8 +261,8 @@ class CheckFormat(StrEnum):
 
 
 TRUST_HELP: Final = (
-    "Load and run the Python files the project names, as catalog.py. They can do whatever you can: "
-    "trust only folders you know."
+    "Load and run the Python files the project names, as catalog.py, and let its actions look into folders "
+    "outside its own. The code can do whatever you can: trust only folders you know."
 )
 
 _Files: TypeAlias = Annotated[list[Path], typer.Argument(metavar="FILE", help="Tree files.")]
@@ -471,7 +476,7 @@ def show_bounds(file: _File, as_json: _AsJson = False, trust: _Trust = False) ->
 
 def _bounds_table(found: Bounds) -> Iterator[str]:
     limits, smallest = found.limits, found.smallest_budget
-    yield f"Budget: {_count(limits.node_visits, 'node visit')}, {_count(limits.llm_calls, 'LLM call')}"
+    yield f"Budget: {counted(limits.node_visits, 'node visit')}, {counted(limits.llm_calls, 'LLM call')}"
     head = ("node visits", "LLM calls", "within the budget")
     parts = {"From the start to": found.terminals, "From here on to a terminal": found.nodes}
     rows = [
@@ -488,7 +493,7 @@ def _bounds_table(found: Bounds) -> Iterator[str]:
         yield "'or more': there is a cycle, and only the budget bounds how often it is gone through."
     if smallest is not None:
         visits, calls = smallest.max_node_visits or 0, smallest.max_llm_calls or 0
-        needed = f"{_count(visits, 'node visit')} and {_count(calls, 'LLM call')}"
+        needed = f"{counted(visits, 'node visit')} and {counted(calls, 'LLM call')}"
         yield f"Smallest budget that lets every terminal be reached: {needed}"
     yield ASSUMED
 
@@ -502,10 +507,6 @@ def _range(there: Range) -> str:
     if there.max is None:
         return f"{there.min} or more"
     return str(there.min) if there.min == there.max else f"{there.min} to {there.max}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 # -- paths ---------------------------------------------------------------------------------------------
@@ -545,7 +546,7 @@ def paths(
     if kept:
         valid = len(kept) - broken - len(migrated)
         states = f"{valid} still valid, {len(migrated)} migrated, {broken} broken"
-        typer.echo(f"{_count(len(kept), 'case')} there: {states}")
+        typer.echo(f"{counted(len(kept), 'case')} there: {states}")
     taken = {step for one in kept for step in one.taken}
     covered, new = missing(tree.tree, taken, {line.id for line in lines if line.id})
     if out is None:
@@ -553,10 +554,10 @@ def paths(
             typer.echo(one_line(f"{case.id}: {_walk_line(walk)}"))
     else:
         write_file(out, rewritten_cases(out.read_bytes() if lines else b"", migrated, new))
-        typer.echo(f"{_count(len(new), 'new case')} written to {out}")
+        typer.echo(f"{counted(len(new), 'new case')} written to {out}")
     for left in covered.left:
         typer.echo(one_line(f"not taken: {left.step.node} {left.step.branch}: {left.reason}"))
-    total, by = _count(covered.total, "transition"), _count(len(kept) - broken + len(new), "case")
+    total, by = counted(covered.total, "transition"), counted(len(kept) - broken + len(new), "case")
     typer.echo(f"{covered.covered} of {total} covered by {by}")
     raise typer.Exit(FAULTY if broken else OK)
 
@@ -789,6 +790,7 @@ def run(  # noqa: PLR0913, PLR0917 - an option each
     session = Session(
         decider=asked,
         catalog=opened.catalog,
+        person=_answered if _on_a_terminal() else None,
         recorder=recorder,
         record_scripted=True,
         transcript=TranscriptOptions(directory=folder, debug=debug),
@@ -947,13 +949,17 @@ def _missing(tree: Tree, parameters: Mapping[str, str]) -> Iterator[str]:
     return (name for name in names if name not in parameters)
 
 
-def _undecidable(tree: Tree, pins: Pins) -> NodeId | None:
-    """The first question a run with these pins may come to that no pin answers."""
+def _undecidable(tree: Tree, catalog: Catalog, pins: Pins) -> NodeId | None:
+    """The first node a run with these pins may come to that asks, itself or inside, and has no pin."""
     waiting, seen = [tree.start_node_id], {tree.start_node_id}
     for node_id in waiting:
         node = tree.nodes[node_id]
         if isinstance(node, ClassifyNode) and node_id not in (*pins.answers, *pins.replies):
             return node_id
+        if isinstance(node, ActionNode) and node_id not in pins.actions:
+            action = catalog.actions.get(node.action_key or "")
+            if getattr(action, "asks", False):
+                return node_id
         pinned = _pinned_branches(node_id, pins)
         following = [target for branch, target in node.targets.items() if pinned is None or branch in pinned]
         waiting += (target for target in dict.fromkeys(following) if target not in seen)
@@ -1005,7 +1011,7 @@ def _decider(
 
     What was given is looked at also where every answer is pinned.
     """
-    node = _undecidable(opened.tree, start.pins)
+    node = _undecidable(opened.tree, opened.catalog, start.pins)
     if node is None and not given:
         return None, None
     try:
@@ -1025,7 +1031,7 @@ def _decider(
         _refuse(opened, refused, given)
     if node is None:
         return None, None
-    if sys.stdin.isatty() and sys.stderr.isatty():
+    if _on_a_terminal():
         say(_plain(fill(opened.tree.task or "", start.parameters)))
         return PersonDecider(_ask), None
     return fail(
@@ -1063,19 +1069,37 @@ def _refuse(opened: Opened, refused: DeciderRefused, given: Mapping[str, object]
     raise typer.Exit(FAULTY)
 
 
+def _on_a_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
 async def _ask(question: Question) -> str | None:
     """Ask the person on the terminal; nothing typed means unknown, the end of input cancels the run."""
-    say(f"\n{_plain(question.text)}")
-    for number, answer in enumerate(question.answers, 1):
+    return await _chosen(question.text, question.answers, UNKNOWN)
+
+
+async def _answered(inquiry: Inquiry) -> str | None:
+    """Put what an action asks to the person on the terminal; nothing typed is no answer."""
+    if inquiry.choices:
+        return await _chosen(inquiry.text, inquiry.choices, "none")
+    say(f"\n{_plain(inquiry.text)}")
+    typer.echo("Answer, or Enter for none: ", nl=False, err=True)
+    return await _typed_line() or None
+
+
+async def _chosen(text: str, answers: Sequence[str], none: str) -> str | None:
+    """What the person chooses by number or by name; ``none`` is what they may type to choose nothing."""
+    say(f"\n{_plain(text)}")
+    for number, answer in enumerate(answers, 1):
         say(one_line(f"  {number}  {answer}"))
-    by_number = {str(number): answer for number, answer in enumerate(question.answers, 1)}
+    by_number = {str(number): answer for number, answer in enumerate(answers, 1)}
     while True:
-        typer.echo("Answer, or Enter for unknown: ", nl=False, err=True)
+        typer.echo(f"Answer, or Enter for {none}: ", nl=False, err=True)
         typed = await _typed_line()
-        chosen = matching(typed, question.answers) or by_number.get(typed)
-        if chosen is not None or typed.lower() in ("", UNKNOWN):
+        chosen = matching(typed, answers) or by_number.get(typed)
+        if chosen is not None or typed.lower() in ("", none):
             return chosen
-        say("That is none of them. Type a number or an answer, or press Enter alone for unknown.")
+        say(f"That is none of them. Type a number or an answer, or press Enter alone for {none}.")
 
 
 async def _typed_line() -> str:

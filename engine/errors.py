@@ -9,6 +9,7 @@
     ├── ProjectError       treewright.json, or a catalog it names, is wrong
     ├── DeciderRefused     nobody can be asked by these settings (in ``engine.asking``)
     ├── CaseError          a case does not fit its tree, or its pins are used up
+    ├── FetchFailed        what is at an address could not be had, or may not be asked for
     ├── RecordingFailed    a record store did not do what it was asked to
     │   └── RecorderClosed the recorder takes nothing more
     └── LlmError           a model could not be asked (class in contracts of the provider)
@@ -92,6 +93,17 @@ class ProjectError(TreewrightError):
 
 class CaseError(TreewrightError):
     """A case does not fit its tree, or a pinned list is used up."""
+
+
+class FetchFailed(TreewrightError):
+    """What is at an address could not be had, or may not be asked for.
+
+    ``transient`` says whether it may be otherwise a little later.
+    """
+
+    def __init__(self, message: str, *, transient: bool = False) -> None:
+        super().__init__(message)
+        self.transient = transient
 
 
 class RecordingFailed(TreewrightError):

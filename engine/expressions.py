@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, cast
 
+from engine.counting import counted
 from engine.errors import TreewrightError
 
 Value: TypeAlias = bool | int | float | str | Sequence[object] | Mapping[str, object] | None
@@ -198,7 +199,7 @@ def _looked_up(node: ast.Subscript, names: _Names) -> Value:
         return _usable(holder[key], node)
     if isinstance(holder, list | tuple) and type(key) is int:
         if not -len(holder) <= key < len(holder):
-            raise _Fault(f"There are {len(holder)} items, and none at {key}.", node.slice)
+            raise _Fault(f"It has {counted(len(holder), 'item')}, and none at {key}.", node.slice)
         return _usable(holder[key], node)
     raise _Fault(f"{_kind(key)} cannot be looked up in {_kind(holder).lower()}.", node.slice)
 

@@ -1,25 +1,30 @@
-"""The one door to the network: JSON asked of an endpoint, with deadlines and a cap on what comes back."""
+"""The one door to the network, with deadlines and a cap on what comes back.
+
+:class:`Connections` ask an endpoint a person chose for JSON; :func:`fetch` gets what is at an address that
+data may have named, from hosts on a list only.
+"""
 
 import asyncio
 import json
 import logging
 import re
+import socket
 import ssl
 import sys
 import threading
 import zlib
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
 from importlib.util import find_spec
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, cast
 from urllib.parse import urlsplit
 
-from engine.errors import LlmError
+from engine.errors import FetchFailed, LlmError
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -159,6 +164,242 @@ class Connections:
             calls[client] -= 1
             if not calls[client]:
                 idle.append(client)
+
+
+# -- what is at an address -----------------------------------------------------------------------------
+
+IpAddress: TypeAlias = IPv4Address | IPv6Address
+
+Resolver: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
+"""Gives the addresses a host has, by its name and port; ``OSError`` where it has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostRule:
+    """One entry of a list of hosts: a name, one with all names below it, an address, or everything public.
+
+    Without a port it stands for every port. An address that is not public, as those of this machine and its
+    neighbours, is reached only where a rule names that very address, whatever a name resolves to.
+    """
+
+    name: str
+    address: IpAddress | None = None
+    port: int | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> "HostRule":
+        """Read ``host``, ``*.host``, ``*`` or an address, perhaps with ``:port``; else ``ValueError``."""
+        with suppress(ValueError):
+            return cls(text, ip_address(text))
+        match = _HOST_RULE.fullmatch(text.lower())
+        if match is None or int(match["port"] or 1) not in range(1, 65536):
+            raise ValueError("a host is written example.com, *.example.com or 127.0.0.1, perhaps with :8080")
+        name, port = match["name"] or match["six"], int(match["port"]) if match["port"] else None
+        address = None
+        with suppress(ValueError):
+            address = ip_address(name)
+        if match["six"] and address is None:
+            raise ValueError("between brackets stands an address of IPv6")
+        return cls(name, address, port)
+
+    def fits(self, host: str, address: IpAddress | None, port: int) -> bool:
+        """Whether a host may be asked by this rule; its address is known where it was named by it."""
+        if self.port not in (None, port):
+            return False
+        if self.name == "*":
+            return True
+        if address is not None or self.address is not None:
+            return self.address == address
+        return host == self.name or (self.name.startswith("*.") and host.endswith(self.name[1:]))
+
+
+_HOST_RULE: Final = re.compile(
+    r"(?:\[(?P<six>[0-9a-f:.]+)\]|(?P<name>\*|(?:\*\.)?[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?))(?::(?P<port>\d{1,5}))?",
+    re.ASCII,
+)
+
+
+async def resolved(host: str, port: int) -> Sequence[str]:
+    """The addresses this machine knows a host by."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+@dataclass(frozen=True, slots=True)
+class FetchRequest:
+    """What is asked for, and where."""
+
+    url: str = field(repr=False)
+    method: str = "GET"
+    content: bytes | None = field(default=None, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+async def fetch(
+    request: FetchRequest,
+    hosts: Collection[HostRule],
+    *,
+    total_deadline: float = 30.0,
+    max_bytes: int = MAX_BYTES,
+    redirects: int = 0,
+    resolve: Resolver = resolved,
+) -> HttpReply:
+    """Get what is at an address, whatever the status, from these hosts only and through no proxy.
+
+    The host is looked up once, all its addresses are held against the rules, and the connection is made to
+    one of them: what the name leads to a moment later does not count. A redirect is followed only so many
+    times, to hosts of the list, never from https to http, and without the headers when it leads to another
+    server; with none allowed it is the reply. The deadline, in seconds, covers everything.
+
+    Raises :class:`FetchFailed`, whose text names host and port at most.
+    """
+    # Importing httpx and reading the certificates takes longer than a window may stand still.
+    await asyncio.to_thread(_certificates)
+    asked = _Fetch(request, tuple(hosts), max_bytes, resolve)
+    try:
+        async with asyncio.timeout(total_deadline):
+            reply = await asked.reply()
+            for _ in range(redirects):
+                if not _leads_on(reply):
+                    return reply
+                asked.follow(reply)
+                reply = await asked.reply()
+    except TimeoutError:
+        message = f"{asked.place or 'The host'} gave no whole answer within {total_deadline:g} s."
+        raise FetchFailed(message, transient=True) from None
+    except LlmError as error:
+        raise FetchFailed(str(error), transient=error.transient) from None
+    if redirects and _leads_on(reply):
+        raise FetchFailed(f"{asked.place} leads on to another address more than {redirects} times.")
+    return reply
+
+
+def _leads_on(reply: HttpReply) -> bool:
+    return reply.status in (301, 302, 303, 307, 308) and "location" in reply.headers
+
+
+class _Fetch:
+    """What is asked for next, and where."""
+
+    def __init__(
+        self, request: FetchRequest, hosts: Sequence[HostRule], max_bytes: int, resolve: Resolver
+    ) -> None:
+        self._request, self._hosts, self._max_bytes, self._resolve = request, hosts, max_bytes, resolve
+        self.place = ""
+
+    async def reply(self) -> HttpReply:
+        """Ask once."""
+        import httpx
+
+        url = _url(self._request.url)
+        host = url.raw_host.decode().lower().rstrip(".")
+        port = url.port or (443 if url.scheme == "https" else 80)
+        self.place = f"{host}:{url.port}" if url.port else host
+        addresses = await self._addresses(host, port)
+        incoming = _Incoming(self.place, LONGEST_WAIT, self._max_bytes, None)
+        for number, address in enumerate(addresses, 1):
+            try:
+                await self._exchange(url, host, address, incoming)
+            except (httpx.HTTPError, ValueError) as error:
+                refused = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+                if not refused or number == len(addresses):
+                    raise _failure(error, self.place) from None
+            else:
+                break
+        return incoming.reply()
+
+    def follow(self, reply: HttpReply) -> None:
+        """Ask next for what a redirect leads to."""
+        import httpx
+
+        before, asked = _url(self._request.url), self._request
+        try:
+            url = before.join(reply.headers["location"])
+        except (httpx.InvalidURL, ValueError):
+            raise FetchFailed(f"{self.place} leads on to an address that is none.") from None
+        if before.scheme == "https" and url.scheme != "https":
+            raise FetchFailed(f"{self.place} leads on to an address without encryption.")
+        same = (url.scheme, url.raw_host, url.port) == (before.scheme, before.raw_host, before.port)
+        kept = {name: value for name, value in asked.headers.items() if same or name.lower() in _OF_CONTENT}
+        asked = replace(asked, url=str(url), headers=kept)
+        if reply.status == 303 or (reply.status in (301, 302) and asked.method == "POST"):
+            asked = replace(asked, method="HEAD" if asked.method == "HEAD" else "GET", content=None)
+        self._request = asked
+
+    async def _addresses(self, host: str, port: int) -> Sequence[IpAddress]:
+        """The addresses to connect to, once all of them are known to be allowed."""
+        literal = None
+        with suppress(ValueError):
+            literal = ip_address(host)
+        if not any(rule.fits(host, literal, port) for rule in self._hosts):
+            raise FetchFailed(f"{self.place} is not on the list of hosts that may be asked.")
+        try:
+            found = [literal] if literal else [ip_address(text) for text in await self._resolve(host, port)]
+        except (OSError, ValueError):
+            raise FetchFailed(f"The name {host} is not known here.", transient=True) from None
+        named = {rule.address for rule in self._hosts if rule.port in (None, port)}
+        if not found or any(address not in named and not _is_public(address) for address in found):
+            message = f"{self.place} is an address inside this network that the list of hosts does not name."
+            raise FetchFailed(message)
+        return found
+
+    async def _exchange(self, url: "httpx.URL", host: str, address: IpAddress, incoming: "_Incoming") -> None:
+        import httpx
+
+        headers = {
+            "accept-encoding": "gzip",
+            "user-agent": "treewright",
+            **{name.lower(): value for name, value in self._request.headers.items()},
+            "host": url.netloc.decode(),
+        }
+        async with (
+            httpx.AsyncClient(
+                verify=_certificates(),
+                trust_env=False,
+                follow_redirects=False,
+                timeout=httpx.Timeout(None, connect=CONNECT_DEADLINE),
+            ) as client,
+            asyncio.timeout(None) as idle,
+        ):
+            target = str(url.copy_with(host=str(address)))
+            asked = self._request
+            await _exchange(client, asked.method, target, asked.content, headers, incoming, idle, host)
+
+
+_OF_CONTENT: Final = frozenset({"content-type"})
+
+
+def _url(text: str) -> "httpx.URL":
+    import httpx
+
+    try:
+        url = httpx.URL(text)
+    except (httpx.InvalidURL, ValueError, TypeError):
+        raise FetchFailed("The address cannot be understood.") from None
+    if url.scheme not in ("http", "https") or not url.host:
+        raise FetchFailed("The address must start with http:// or https:// and name a host.")
+    if url.port is not None and url.port not in range(1, 65536):
+        raise FetchFailed("The address cannot be understood.")
+    if url.userinfo:
+        raise FetchFailed("The address must not hold a name or password.")
+    return url.copy_with(fragment=None)
+
+
+_NAT64: Final = IPv6Network("64:ff9b::/96")
+
+
+def _is_public(address: IpAddress) -> bool:
+    """Whether an address is one of the open network, also where it only wraps another one."""
+    if isinstance(address, IPv6Address):
+        wrapped = address.ipv4_mapped or address.sixtofour
+        if address in _NAT64:
+            wrapped = IPv4Address(int(address) & 0xFFFFFFFF)
+        if wrapped is not None:
+            return _is_public(wrapped)
+    return address.is_global and not address.is_multicast
+
+
+# -- reading -------------------------------------------------------------------------------------------
 
 
 class EventReader:
@@ -303,6 +544,8 @@ class _Incoming:
 
     async def _unpacked(self, response: "httpx.Response") -> AsyncGenerator[bytes]:
         encoding = response.headers.get("content-encoding", "identity").strip().lower()
+        if response.request.method == "HEAD" or response.status_code in (204, 304):
+            encoding = "identity"  # nothing comes, whatever it would have been packed in
         if encoding not in ("identity", "gzip", "x-gzip", "deflate"):
             raise self._unreadable(f"{self.place} sent an answer in an encoding nobody asked for.")
         # httpx would unpack each piece whole, to a thousand times its size, before it can be counted.
@@ -334,15 +577,22 @@ async def _exchange(
     headers: Mapping[str, str],
     incoming: _Incoming,
     idle: asyncio.Timeout,
+    name: str | None = None,
 ) -> None:
-    """Send and read; again where a kept connection turns out to be closed before a word came back on it."""
+    """Send and read; again where a kept connection turns out to be closed before a word came back on it.
+
+    ``name`` is whom a certificate must belong to, where the host is another one.
+    """
     import httpx
 
     while True:
         way = _Way()
         try:
+            extensions: dict[str, object] = {"trace": way}
+            if name is not None:
+                extensions["sni_hostname"] = name
             async with client.stream(
-                method, url, content=content, headers=headers, extensions={"trace": way}
+                method, url, content=content, headers=headers, extensions=extensions
             ) as response:
                 return await incoming.read(response, idle)
         except (httpx.NetworkError, httpx.RemoteProtocolError):

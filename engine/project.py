@@ -99,6 +99,15 @@ class Project(Member):
         (problem,) = self._placed([problem_at(code, "error", message, *path)])
         return problem
 
+    def warning(self, code: str, message: str, *path: str | int) -> Problem:
+        """A warning at a path of the project file, with its place there."""
+        (problem,) = self._placed([problem_at(code, "warning", message, *path)])
+        return problem
+
+    def wrong_actions(self) -> tuple[Problem, ...]:
+        """An error for each place of its actions that does not fit, with its place in the project file."""
+        return self._placed(_wrong_actions(self.actions)) if self.actions else ()
+
     def _placed(self, problems: Iterable[Problem]) -> tuple[Problem, ...]:
         return in_text(problems, self._text) if self._text else tuple(problems)
 
@@ -124,6 +133,8 @@ def load_project(folder: Path) -> Project:
     except ValidationError as error:
         raise ProjectError(file, in_text(_misfits(error, document), text)) from error
     project._text = text  # noqa: SLF001 - the one place that knows it
+    if wrong := project.wrong_actions():
+        raise ProjectError(file, wrong)
     return project
 
 
@@ -136,6 +147,18 @@ def _misfits(error: ValidationError, document: Json) -> Iterator[Problem]:
     for path, reason in faults(error, document).items():
         message = f"{named(path) if path else 'A project'} {reason}."
         yield problem_at("project-invalid", "error", message, *path)
+
+
+def _wrong_actions(actions: Mapping[str, JsonObject]) -> Iterator[Problem]:
+    # Making the models takes longer than reading a project that has no actions.
+    from engine.kinds import misfits
+
+    for key, entry in actions.items():
+        if not key.strip():
+            yield problem_at("action-invalid", "error", "An action needs a key.", "actions", key)
+        for path, reason in misfits(entry).items():
+            place = ("actions", key, *path)
+            yield problem_at("action-invalid", "error", f"{named(place)} {reason}.", *place)
 
 
 def _unknown(part: object, *path: str | int) -> Iterator[Problem]:

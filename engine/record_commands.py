@@ -12,6 +12,7 @@ from typing import Annotated, Final, TypeAlias, TypeVar
 import platformdirs
 import typer
 
+from engine.counting import counted
 from engine.errors import TreewrightError, cause_of
 from engine.jsontext import Json
 from engine.records import (
@@ -177,11 +178,11 @@ def erase(
     found = _run(_matching(store, erasure))
     if found and not yes:
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            fail(f"{_many(len(found), 'decision')} would be erased. Say --yes to agree.")
-        typer.confirm(f"Erase {_many(len(found), 'decision')} for good?", abort=True, err=True)
+            fail(f"{counted(len(found), 'decision')} would be erased. Say --yes to agree.")
+        typer.confirm(f"Erase {counted(len(found), 'decision')} for good?", abort=True, err=True)
     if found:
         _run(_erased(store, erasure))
-    typer.echo(f"Erased {_many(len(found), 'decision')}{':' if found else '.'}")
+    typer.echo(f"Erased {counted(len(found), 'decision')}{':' if found else '.'}")
     for one in found[:_SHOWN]:
         typer.echo(f"  {one_line(one)}")
     if len(found) > _SHOWN:
@@ -283,7 +284,7 @@ def _copied(source: Path, target: Path) -> Copied:
 
 def _finish(copied: Copied, where: str) -> None:
     known = f"; {copied.known:,} were there already" if copied.known else ""
-    taken = f"{_many(copied.decisions, 'decision')} and {_many(copied.outcomes, 'outcome')}"
+    taken = f"{counted(copied.decisions, 'decision')} and {counted(copied.outcomes, 'outcome')}"
     typer.echo(f"{taken} written {where}{known}.")
     _tell_problems(copied.problems)
 
@@ -301,7 +302,7 @@ async def _erased(store: Path, erasure: Erasure) -> None:
         else:
             await opened.erase_decision(erasure.decision_id or "")
     if left := await _matching(store, erasure):
-        fail(f"{_many(len(left), 'decision')} could not be erased.")
+        fail(f"{counted(len(left), 'decision')} could not be erased.")
 
 
 async def _counted(store: Path) -> tuple[dict[str, Json], tuple[BadLine, ...]]:
@@ -361,7 +362,7 @@ def _moment(text: str | None) -> datetime:
 def _tell_problems(problems: tuple[BadLine, ...]) -> None:
     if not problems:
         return
-    say(f"{_many(len(problems), 'line')} could not be used:")
+    say(f"{counted(len(problems), 'line')} could not be used:")
     for problem in problems[:_SHOWN]:
         say(one_line(f"  line {problem.line}: {problem.message}"))
     if len(problems) > _SHOWN:
@@ -373,7 +374,3 @@ def _size(store: Path) -> int:
         return store.stat().st_size
     except OSError as error:
         fail(f"{store} cannot be read: {cause_of(error)}.", UNREADABLE)
-
-
-def _many(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"

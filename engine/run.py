@@ -8,7 +8,7 @@ same object. The clock of the elapsed limit stands still while nobody asks.
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -27,8 +27,9 @@ from engine.budget import (
     Limits,
     Meter,
     SystemClock,
+    Usage,
 )
-from engine.catalog import ActionContext, ActionResult, Catalog, PredicateContext
+from engine.catalog import Action, ActionContext, ActionResult, Catalog, Person, PredicateContext
 from engine.checks import Runnable, runnable
 from engine.conversation import ContextBuilder, Conversation, SlidingConversation, build_context
 from engine.data import BoundedDataPolicy, DataItem, DataPolicy, DataSnapshot, DataStore, Properties
@@ -49,6 +50,7 @@ from engine.events import (
     RunEnded,
     RunResult,
     RunStarted,
+    SubRunEvent,
     Visit,
 )
 from engine.llm import Message
@@ -71,18 +73,24 @@ from engine.values import quick_to_make
 log = logging.getLogger(__name__)
 
 
-Phase: TypeAlias = Literal["beforeNode", "beforeAttempt", "afterDecision", "beforeTool", "afterTool"]
-"""Where in a node a run can stop."""
+Phase: TypeAlias = Literal[
+    "beforeNode", "beforeAttempt", "afterDecision", "beforeTool", "afterTool", "inside"
+]
+"""Where in a node a run can stop; ``inside`` is wherever a sub-run of its action does."""
 
 
 @quick_to_make
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Where a run stands: at this node, in this phase; ``turn`` counts attempts, tools and the like."""
+    """Where a run stands: at this node, in this phase; ``turn`` counts attempts, tools and the like.
+
+    ``inner`` is where the sub-run stands that the node's action waits for, in the phase ``inside``.
+    """
 
     node: NodeId
     phase: Phase = "beforeNode"
     turn: int | None = None
+    inner: "Stop | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +126,10 @@ class Inputs:
 @quick_to_make
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The replaceable parts of a run; see :class:`engine.session.Session`."""
+    """The replaceable parts of a run; see :class:`engine.session.Session`.
+
+    ``sub_decider`` decides in sub-runs, where that is another one: pins are of one tree.
+    """
 
     decider: Decider
     new_id: Callable[[], str]
@@ -133,6 +144,80 @@ class Parts:
     new_conversation: Callable[[], Conversation] = SlidingConversation
     trace_id: str | None = None
     correlation_id: str | None = None
+    sub_decider: Decider | None = None
+    person: Person | None = None
+
+
+class SubRun(Protocol):
+    """What an action does in steps: it is pulled by the run it is a part of, and can be cancelled."""
+
+    def __aiter__(self) -> "SubRun":
+        """Itself."""
+        ...
+
+    async def __anext__(self) -> Stop:
+        """Go on to the next place it can stop at."""
+        ...
+
+    def cancel(self) -> None:
+        """End it, between two steps; nothing once it has ended."""
+        ...
+
+    @property
+    def usage(self) -> Usage:
+        """What it has used so far. The LLM calls and tokens are charged to the run, however it ends."""
+        ...
+
+    @property
+    def result(self) -> ActionResult:
+        """What came of it, once it has ended. Its own ``llm_calls`` stay 0, as ``usage`` is charged."""
+        ...
+
+
+class Caller(Protocol):
+    """The visit that waits for a sub-run: what that is made of, bounded by and told to."""
+
+    @property
+    def parts(self) -> Parts:
+        """The parts of the run, for a sub-run to share."""
+        ...
+
+    @property
+    def left(self) -> Limits:
+        """What the run has left: a sub-run must not take more calls and time."""
+        ...
+
+    @property
+    def erasure_key(self) -> str | None:
+        """What records of decisions carry, so that all of a person's can be erased."""
+        ...
+
+    @property
+    def depth(self) -> int:
+        """How many runs wait for this one."""
+        ...
+
+    @property
+    def stops_inside(self) -> tuple[Phase, ...]:
+        """The phases, besides ``beforeNode``, at which the reader wants to stop."""
+        ...
+
+    @property
+    def observers(self) -> tuple[Observer, ...]:
+        """Who is to be told the events of a sub-run."""
+        ...
+
+    def off_the_clock(self) -> AbstractContextManager[None]:
+        """Time spent inside is not charged to the run, nor to those that wait for it."""
+        ...
+
+
+class SteppedAction(Action, Protocol):
+    """An action that is a sub-run. In a run it is begun, and not executed."""
+
+    def begin(self, context: ActionContext, caller: Caller) -> SubRun:
+        """The sub-run, of which nothing has happened yet."""
+        ...
 
 
 class TranscriptReport(Protocol):
@@ -168,7 +253,8 @@ class Run:
     """One execution. Read it with ``async for``, or drive it to its end with :meth:`finish`.
 
     ``observers`` are given every event at once. ``stops_inside`` names the phases, besides ``beforeNode``,
-    at which the run stops.
+    at which the run stops. A run that is a part of another one has a ``caller`` and is bounded by what that
+    has left.
     """
 
     def __init__(
@@ -180,9 +266,10 @@ class Run:
         observers: Iterable[Observer] = (),
         stops_inside: Iterable[Phase] = (),
         transcript: TranscriptReport | None = None,
+        caller: Caller | None = None,
     ) -> None:
         self.transcript = transcript
-        self._execution = _Execution(tree, inputs, parts, tuple(observers))
+        self._execution = _Execution(tree, inputs, parts, tuple(observers), caller)
         self._stops: tuple[Phase, ...] = ("beforeNode", *stops_inside)
         self._body: Coroutine[object, None, None] | None = None
         self._cancelled_driver = False
@@ -208,6 +295,16 @@ class Run:
     def elapsed(self) -> float:
         """Seconds of work so far; the time nobody asked is left out."""
         return self._execution.meter.elapsed
+
+    @property
+    def usage(self) -> Usage:
+        """What it has used so far."""
+        return self._execution.meter.reading()
+
+    @property
+    def data(self) -> tuple[DataItem, ...]:
+        """What it knows so far, in the order it came."""
+        return tuple(self._execution.data)
 
     def observe(self, observer: Observer) -> None:
         """Add an observer; it is given the events from now on."""
@@ -305,7 +402,12 @@ class _Execution:
     """The work behind a run: what it holds, and the order of things."""
 
     def __init__(
-        self, tree: Tree | Runnable, inputs: Inputs, parts: Parts, observers: tuple[Observer, ...]
+        self,
+        tree: Tree | Runnable,
+        inputs: Inputs,
+        parts: Parts,
+        observers: tuple[Observer, ...],
+        caller: Caller | None,
     ) -> None:
         self.tree = tree.tree if isinstance(tree, Runnable) else tree
         self.plan = tree if isinstance(tree, Runnable) else None
@@ -316,7 +418,9 @@ class _Execution:
         self.observers = observers
         self.stops: tuple[Phase, ...] = ()
         self.driver: asyncio.Task[object] | None = None
-        self.meter = Meter(parts.clock, parts.limits.within(self.tree.budget).within(inputs.budget))
+        self.caller = caller
+        limits = parts.limits.within(self.tree.budget).within(inputs.budget)
+        self.meter = Meter(parts.clock, limits if caller is None else limits.bounded_by(caller.left))
         self.decider = parts.decider.for_run()
         self.conversation = parts.new_conversation()
         self.properties: Properties = dict(inputs.properties)
@@ -503,7 +607,7 @@ class _Execution:
 
 
 class _Visiting:
-    """One visit: what :class:`engine.tree.Step` and :class:`engine.deciders.Desk` promise."""
+    """One visit: what :class:`engine.tree.Step`, :class:`engine.deciders.Desk` and a ``Caller`` promise."""
 
     __slots__ = ("_began", "_decision_id", "_forced", "_id", "_node", "_run", "_shown", "number")
 
@@ -580,7 +684,11 @@ class _Visiting:
         run = self._run
         context = ActionContext(self._id, run.id, run.inputs.parameters, run.properties, run.data)
         try:
-            result: object = await run.parts.catalog.actions[action_key].execute(context)
+            action = run.parts.catalog.actions[action_key]
+            if hasattr(action, "begin"):
+                result: object = await self._stepped(cast("SteppedAction", action).begin(context, self))
+            else:
+                result = await action.execute(context)
             if not isinstance(result, ActionResult):
                 raise TypeError("The action returned no result.")  # noqa: TRY301 - one way to fail
             return result
@@ -593,6 +701,52 @@ class _Visiting:
             )
         except (Exception, SystemExit) as error:  # noqa: BLE001 - spec section 3.3
             return ActionResult("permanentFailure", error=str(error) or type(error).__name__)
+
+    async def _stepped(self, sub: SubRun) -> ActionResult:
+        run = self._run
+        try:
+            async for inner in sub:
+                if "inside" in run.stops:
+                    await _stop_at(Stop(self._id, "inside", None, inner))
+        except (Exception, asyncio.CancelledError):
+            sub.cancel()
+            raise
+        finally:
+            run.meter.charge(sub.usage)
+        return sub.result
+
+    # Caller
+
+    @property
+    def parts(self) -> Parts:
+        return self._run.parts
+
+    @property
+    def left(self) -> Limits:
+        return self._run.meter.remaining
+
+    @property
+    def erasure_key(self) -> str | None:
+        return self._run.inputs.erasure_key
+
+    @property
+    def depth(self) -> int:
+        caller = self._run.caller
+        return 0 if caller is None else caller.depth + 1
+
+    @property
+    def stops_inside(self) -> tuple[Phase, ...]:
+        return self._run.stops[1:]
+
+    @property
+    def observers(self) -> tuple[Observer, ...]:
+        return (self._hear,) if self._run.observers else ()
+
+    def _hear(self, event: Event) -> None:
+        run = self._run
+        run.tell(SubRunEvent(run.id, event.at, self._id, self.number, event))
+
+    # Step
 
     async def ask(self, task: str, answers: tuple[str, ...]) -> str:
         run = self._run
@@ -699,12 +853,13 @@ class _Visiting:
 
     @contextmanager
     def off_the_clock(self) -> Iterator[None]:
-        meter = self._run.meter
-        meter.pause()
-        try:
-            yield
-        finally:
-            meter.resume()
+        run = self._run
+        with nullcontext() if run.caller is None else run.caller.off_the_clock():
+            run.meter.pause()
+            try:
+                yield
+            finally:
+                run.meter.resume()
 
     @property
     def paused(self) -> float:

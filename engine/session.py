@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from engine.budget import DEFAULT_LIMITS, Clock, Limits, SystemClock
-from engine.catalog import Action, Catalog
+from engine.catalog import Action, Catalog, Person
 from engine.checks import Runnable
 from engine.conversation import ContextBuilder, Conversation, SlidingConversation, build_context
 from engine.data import BoundedDataPolicy, DataPolicy
@@ -46,7 +46,8 @@ class Session:
     limit, and the wait before a failure of the moment leads back to a node that was visited before.
     ``new_conversation`` makes a conversation for each run (``TypeError`` for one that is made already). The
     ``journal`` is given every event before the ``publisher`` and anybody else. Decisions go to the
-    ``recorder``, pinned ones only with ``record_scripted``; who made the recorder closes it.
+    ``recorder``, pinned ones only with ``record_scripted``; who made the recorder closes it. Actions that ask
+    somebody ask the ``person``; without one they fail.
     """
 
     client: LlmClient | None = None
@@ -69,6 +70,7 @@ class Session:
     publisher: Publisher | None = None
     trace_id: str | None = None
     correlation_id: str | None = None
+    person: Person | None = None
     recorder: DecisionRecorder | None = None
     record_scripted: bool = False
     transcript: TranscriptOptions | None = None
@@ -93,7 +95,8 @@ class Session:
         """
         inputs, parts = inputs or _NOTHING, self._parts
         if inputs.pins.answers or inputs.pins.replies:
-            parts = replace(parts, decider=self._deciding(inputs.pins))
+            # Pins name nodes of this tree; one that an action runs may have others of the same name.
+            parts = replace(parts, decider=self._deciding(inputs.pins), sub_decider=parts.decider)
         if actions:
             parts = replace(parts, catalog=self.catalog.with_actions(actions))
         transcript = None
@@ -129,6 +132,7 @@ class Session:
             new_conversation=self.new_conversation,
             trace_id=self.trace_id,
             correlation_id=self.correlation_id,
+            person=self.person,
         )
 
     @cached_property

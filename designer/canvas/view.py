@@ -61,6 +61,7 @@ from designer.document.draft import Draft, Note, Place
 from designer.document.names import kind_name, one_line
 from designer.theme import Tokens
 from engine import NodeId
+from engine.counting import counted
 
 NODE_TYPE_MIME: Final = "application/x-treewright-node-type"
 """What the palette drags: the JSON name of a node type, in UTF-8."""
@@ -617,7 +618,8 @@ class CanvasView(QGraphicsView):
         """Tell a screen reader what is chosen."""
         scene, (nodes, notes) = self._scene, self._chosen
         parts = [
-            f"{card.headline}, {kind_name(card.node.type)}, {len(card.node.branches())} branches"
+            f"{card.headline}, {kind_name(card.node.type)}, "
+            f"{counted(len(card.node.branches()), 'branch', 'branches')}"
             for card in map(scene.card, sorted(nodes)[:_TOLD])
         ]
         parts += [
@@ -625,7 +627,7 @@ class CanvasView(QGraphicsView):
             for note in (scene.note_items[name].note for name in sorted(notes)[:_TOLD])
         ]
         said = f"Selected: {'; '.join(parts)}." if parts else _HOW_TO
-        self.setAccessibleDescription(f"{len(scene.draft.tree.nodes)} nodes. {said}")
+        self.setAccessibleDescription(f"{counted(len(scene.draft.tree.nodes), 'node')}. {said}")
 
     def _restyle(self, tokens: Tokens) -> None:
         self._scene.restyle(tokens)

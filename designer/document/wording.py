@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 
 from designer.document.names import kind_name, label_of
 from engine import UNKNOWN, AnyNode, ClassifyNode, Problem, RunResult, Tree
+from engine.counting import counted
 
 _Telling: TypeAlias = Callable[["_Place"], str]
 
@@ -139,14 +140,14 @@ def _misfit(at: _Place) -> str:
 def _out(at: _Place) -> str:
     visits, calls, *_ = at.numbers
     ends = at.problem.message.partition("no run ends at ")[2]
-    return f"With {visits} node visits and {calls} LLM calls no run ends at {ends}"
+    allowed = f"{counted(int(visits), 'node visit')} and {counted(int(calls), 'LLM call')}"
+    return f"With {allowed} no run ends at {ends}"
 
 
 def _calls(at: _Place) -> str:
     limit, *asks = at.numbers
     questions = f"{asks[0]} questions or more" if asks else "a question"
-    calls = "LLM call" if limit == "1" else "LLM calls"
-    return f"One way asks {questions}, each up to twice, and the limit is {limit} {calls}."
+    return f"One way asks {questions}, each up to twice, and the limit is {counted(int(limit), 'LLM call')}."
 
 
 _SENTENCES: Final[dict[str, str | _Telling]] = {

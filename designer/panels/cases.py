@@ -13,6 +13,7 @@ from designer.document.cases import Entry, Standing
 from designer.forms import Column, Empty, Pages, Table, plain
 from designer.tasks import launch
 from designer.workbench import Workbench
+from engine.counting import counted
 
 _STANDING: Final[dict[Standing, tuple[str, str, str]]] = {
     "valid": ("Still valid", "check", "good"),
@@ -140,8 +141,9 @@ class CasesPanel(QWidget):
         if not total:
             return ""
         parts = [f"{listed.counts[s]} {_STANDING[s][0].lower()}" for s in _STANDING if s in listed.counts]
-        taken = f" They take {len(listed.taken)} of {self.work.total} branches." if self.work.sound else ""
-        return f"{total} {'case' if total == 1 else 'cases'}: {', '.join(parts)}.{taken}"
+        branches = counted(self.work.total, "branch", "branches")
+        taken = f" They take {len(listed.taken)} of {branches}." if self.work.sound else ""
+        return f"{counted(total, 'case')}: {', '.join(parts)}.{taken}"
 
     def _state(self, entry: Entry) -> str:
         words, reason = _STANDING[entry.standing][0], entry.reason
@@ -167,7 +169,7 @@ class CasesPanel(QWidget):
         movable, path = [entry for entry in self.work.listed.entries if entry.case], self.work.path
         if path is None:
             return
-        many = "1 case" if len(movable) == 1 else f"{len(movable)} cases"
+        many = counted(len(movable), "case")
         if await dialogs.ask(
             self.window(),
             f"Migrate {many}?",

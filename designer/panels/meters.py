@@ -21,6 +21,7 @@ from designer.running import RunState
 from designer.workbench import Workbench
 from engine import DEFAULT_LIMITS, Limits, Trail
 from engine.analysis import ASSUMED
+from engine.counting import counted
 
 WARN_AT: Final = 0.8
 """From this share of its limit on a meter is amber."""
@@ -227,10 +228,7 @@ def _readings(trail: Trail, limits: Limits) -> dict[str, tuple[float, float]]:
 def _room(trail: Trail, limits: Limits) -> str:
     calls = max(0, limits.llm_calls - trail.usage.llm_calls)
     visits = max(0, limits.node_visits - trail.usage.node_visits)
-    return (
-        f"Room for {calls} more {'LLM call' if calls == 1 else 'LLM calls'} "
-        f"and {visits} node {'visit' if visits == 1 else 'visits'}."
-    )
+    return f"Room for {counted(calls, 'more LLM call')} and {counted(visits, 'node visit')}."
 
 
 def _number(value: float) -> str:

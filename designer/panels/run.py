@@ -25,6 +25,7 @@ from designer.running import LIVE, RunState, name_of, place_of
 from designer.tasks import launch
 from designer.workbench import Untrusted, Workbench
 from engine import UNKNOWN, ClassifyNode, NodeId, Question, Tree
+from engine.counting import counted
 
 WIDTH: Final = 260
 """Pixels below which questions and answers would be cut off."""
@@ -32,6 +33,8 @@ ROWS: Final = 6
 """Answers that are always in sight: five and ``unknown``."""
 SHARE: Final = 0.44
 """The share of the window's height that a question and its answers may ask for."""
+OTHERS: Final = 530
+"""Pixels of the window's height for its bars and the panels above: asking for these would make it grow."""
 _ROW: Final = 29
 _GAP: Final = 5
 
@@ -139,7 +142,7 @@ class RunPanel(Pages):
             live = document is not None and self._running.answering(document).otherwise == LIVE
             whom = f"ask {'the model' if live else 'you'}"
             rest = "" if pinned == len(asking) else f", the others {whom}"
-            self.pinned.setText(f"{pinned} of {len(asking)} questions pinned{rest}")
+            self.pinned.setText(f"{pinned} of {counted(len(asking), 'question')} pinned{rest}")
         else:
             notes = self._about_model(), self._workbench.case_trouble
             self.pinned.setText("\n".join(filter(None, notes)))
@@ -238,13 +241,12 @@ class RunPanel(Pages):
                 key = str(number) if number < 10 else ""
                 self._offer(answer, key, partial(self._running.answer, answer))
             self._offer(UNKNOWN, "0", partial(self._running.answer, None), quiet=True)
-        self._ask_for_room()
         self._say()
+        self._ask_for_room()
 
     def _waits_here(self) -> Question | None:
-        """The question that waits, unless a moment before its visit is looked at."""
-        running = self._running
-        return running.question if running.step_number == running.step_count else None
+        """The question that waits, unless the past is looked at."""
+        return None if self._running.past else self._running.question
 
     def _past_question(self) -> "_Answered | None":
         """The question that was answered next, at a moment of the past."""
@@ -267,7 +269,8 @@ class RunPanel(Pages):
     def _ask_for_room(self) -> None:
         """Let a question be read without scrolling, as far as the window allows it."""
         wanted = self._asking.sizeHint().height() if self._offered is not None else 0
-        self._asking.setMinimumHeight(min(wanted, round(self.window().height() * SHARE)))
+        whole, words = self.window().height(), self.state.minimumHeight()
+        self._asking.setMinimumHeight(min(wanted, max(1, min(round(whole * SHARE), whole - OTHERS) - words)))
 
     def _offer(self, words: str, key: str, give: Callable[[], None], *, quiet: bool = False) -> None:
         button = _Answer(words, key, "label" if quiet else "")

@@ -1,7 +1,8 @@
 """The state of a run: its properties, with what the latest step changed, and the data it has gathered."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton, QSplitter, QVBoxLayout, QWidget
@@ -13,47 +14,59 @@ from designer.tasks import launch
 from designer.workbench import Workbench
 from engine import ActionCompleted, DataItem, Event, NodeStarted
 
+_LEAST: Final = 52
+"""Pixels of a table: its head and most of a row. Tables ask for more than a low window has."""
+
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """One state property as it is shown."""
+    """One state property as it is shown; ``mark`` says what the latest step did to it."""
 
     name: str
     value: str
-    changed: bool
+    mark: str
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One item of the data as it is shown; ``number`` tells apart those of one id."""
+
+    number: int
+    item: DataItem
+    mark: str
 
 
 class StatePanel(Pages):
-    """Two tables of plain text."""
+    """Two tables of plain text, with what the latest step did at the right."""
 
     def __init__(self, workbench: Workbench) -> None:
         self.properties = Table(
             (
-                Column[Property]("State property", lambda p: p.name, width=120, mono=True),
-                Column[Property]("Value", lambda p: p.value, tone=lambda p: "accent" if p.changed else None),
-                Column[Property](
-                    "",
-                    lambda p: "changed" if p.changed else "",
-                    width=70,
-                    tone=lambda _: "accent",
-                ),
+                Column[Property]("State property", lambda p: p.name, width=112, mono=True),
+                Column[Property]("Value", lambda p: p.value, tone=lambda p: "accent" if p.mark else None),
+                Column[Property]("", lambda p: p.mark, width=74, tone=lambda _: "accent"),
             ),
             "State properties",
             key=lambda p: p.name,
         )
         self.data = Table(
             (
-                Column[DataItem]("Data", lambda item: item.id, width=90, mono=True),
-                Column[DataItem]("Type", lambda item: item.type, width=80, tone=lambda _: "secondary"),
-                Column[DataItem]("Content", lambda item: item.content),
+                Column[Item]("Data", lambda row: row.item.id, width=80, mono=True),
+                Column[Item]("Type", lambda row: row.item.type, width=62, tone=lambda _: "secondary"),
+                Column[Item](
+                    "Content", lambda row: row.item.content, tone=lambda row: "accent" if row.mark else None
+                ),
+                Column[Item]("", lambda row: row.mark, width=60, tone=lambda _: "accent"),
             ),
             "Data",
+            key=lambda row: row.number,
         )
         split = QSplitter(Qt.Orientation.Vertical)
         split.setHandleWidth(1)
         split.setChildrenCollapsible(False)
-        split.addWidget(self.properties)
-        split.addWidget(self.data)
+        for table in (self.properties, self.data):
+            table.setMinimumHeight(_LEAST)
+            split.addWidget(table)
         self.change = QPushButton("Change a property and run again…")
         self.change.setObjectName("button.changeProperty")
         self.change.setProperty("quiet", True)
@@ -83,17 +96,22 @@ class StatePanel(Pages):
     def _refresh(self) -> None:
         running, trail = self._running, self._running.trail
         mine = running.document is not None and running.document is self._current.document
-        changed = changed_lately(running.events) if mine else frozenset()
+        lately = latest_action(running.events) if mine else None
+        changed, added = (lately.changed, len(lately.produced)) if lately else ({}, 0)
         properties = [
-            Property(name, one_line(str(value)), name in changed)
-            for name, value in (trail.properties if mine else {}).items()
+            Property(name, one_line(str(value)), "changed" if name in changed else "")
             if value is not None
+            else Property(name, "", "removed")
+            for name, value in (trail.properties if mine else {}).items()
+            if value is not None or name in changed
         ]
         data = trail.data if mine else ()
+        first = len(data) - added
+        items = [Item(number, item, "added" if number >= first else "") for number, item in enumerate(data)]
         if list(self.properties.rows) != properties:
             self.properties.show_rows(properties)
-        if len(self.data.rows) != len(data) or (data and self.data.rows[-1] is not data[-1]):
-            self.data.show_rows(data)
+        if list(self.data.rows) != items:
+            self.data.show_rows(items)
         self.show_content(mine and running.length > 0)
 
     async def _change(self) -> None:
@@ -108,11 +126,11 @@ class StatePanel(Pages):
             self._workbench.trouble.emit(str(error))
 
 
-def changed_lately(events: Iterable[Event]) -> frozenset[str]:
-    """The names of the properties that the latest step changed."""
-    for event in reversed(list(events)):
+def latest_action(events: Sequence[Event]) -> ActionCompleted | None:
+    """The action of the latest step, which alone changes properties and adds data."""
+    for event in reversed(events):
         if isinstance(event, ActionCompleted):
-            return frozenset(event.changed)
+            return event
         if isinstance(event, NodeStarted):
             break
-    return frozenset()
+    return None

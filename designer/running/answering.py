@@ -122,11 +122,15 @@ class Answering:
         given = {member: each for member, each in pins.items() if each or getattr(base, member)}
         return base.model_copy(update={"id": id or base.id, **given})
 
-    def trouble(self, tree: Tree, catalog: Catalog, *, live: bool) -> str | None:
-        """Why no run can be answered this way, in plain words; ``live`` tells whether a decider is set up."""
-        return next(self._troubles(tree, catalog, live=live), None)
+    def trouble(self, tree: Tree, catalog: Catalog, *, live: bool, withheld: bool) -> str | None:
+        """Why no run can be answered this way, in plain words.
 
-    def _troubles(self, tree: Tree, catalog: Catalog, *, live: bool) -> Iterator[str]:
+        ``live`` tells whether a decider is set up, ``withheld`` whether the catalog is without Python code
+        of the project, because nobody trusts that.
+        """
+        return next(self._troubles(tree, catalog, live=live, withheld=withheld), None)
+
+    def _troubles(self, tree: Tree, catalog: Catalog, *, live: bool, withheld: bool) -> Iterator[str]:
         for node_id, node in tree.nodes.items():
             source = self.source_of(tree, node_id)
             if source is None:
@@ -141,11 +145,13 @@ class Answering:
                 continue
             match node:
                 case ActionNode(action_key=key) if key not in catalog.actions:
-                    where = titles_of(tree)[node_id]
-                    yield f"There is no action '{key}' here, which '{where}' asks for. Pin what it would do."
+                    missing, does = f"action '{key}'", "do"
                 case ConditionNode(predicate_key=key) if key not in catalog.predicates:
-                    where = titles_of(tree)[node_id]
-                    yield f"There is no predicate '{key}' here, which '{where}' asks for."
+                    missing, does = f"predicate '{key}'", "say"
+                case _:
+                    continue
+            where, trust = titles_of(tree)[node_id], f"{WITHHELD} Or p" if withheld else "P"
+            yield f"There is no {missing} here, which '{where}' asks for. {trust}in what it would {does}."
 
     def prepared(
         self,
@@ -204,6 +210,12 @@ class Answering:
             if source is not None and source.recording is not None:
                 nodes.setdefault(source.recording, set()).add(node_id)
         return nodes
+
+
+WITHHELD: Final = (
+    "Python code of its folder is used only once you trust it: press 'Trust this folder…' under Answers."
+)
+"""What may be the cause where something of the catalog is missing, and what can be done."""
 
 
 def may_answer(tree: Tree, node_id: NodeId, source: Source, *, live: bool = True) -> str | None:

@@ -14,7 +14,7 @@ from designer.document.breakpoints import Breakpoint, breakpoints
 from designer.document.document import Document
 from designer.document.draft import Draft, new_names
 from designer.document.names import titles_of
-from designer.running.answering import ASK, LIVE, Answering, Source, may_answer
+from designer.running.answering import ASK, LIVE, WITHHELD, Answering, Source, may_answer
 from designer.running.hits import Hit, Hits
 from designer.running.models import LiveModel, Waiting
 from designer.running.recording import Recording
@@ -36,6 +36,7 @@ from engine import (
     Trail,
     Tree,
 )
+from engine.counting import counted
 from engine.evaluate import Case, Fork, RunLog, Stale, fork, write_run_log
 
 FRAME_MS: Final = 16
@@ -81,7 +82,8 @@ class RunController(QObject):
 
     While a person thinks, and while a run is paused, its clock stands still. What is *shown* is the newest
     moment of a run, or one of its past: then ``past`` is true, and trail, events, stop and node are those of
-    that moment. Looking back pauses a run that goes on. Going on from a past moment goes through what is
+    that moment. The past are the steps before the newest one: while that goes on, each moment of it is the
+    newest moment. Looking back pauses a run that goes on. Going on from a past moment goes through what is
     recorded, and further only from the newest moment.
     """
 
@@ -101,9 +103,11 @@ class RunController(QObject):
         prepare: Prepare,
         live: Callable[[Document], bool] = lambda _: False,
         parent: QObject | None = None,
+        *,
+        withheld: Callable[[Document], bool] = lambda _: False,
     ) -> None:
         super().__init__(parent)
-        self._prepare, self._is_live = prepare, live
+        self._prepare, self._is_live, self._is_withheld = prepare, live, withheld
         self.state = RunState.IDLE
         self.question: Question | None = None
         self.case: Case | None = None
@@ -307,11 +311,12 @@ class RunController(QObject):
 
     def go_to(self, position: int) -> None:
         """Show the moment after so many events."""
-        position = max(min(1, self.length), min(position, self.length))
-        if self.state is RunState.RUNNING and position < self.length:
+        position = max(min(1, self.length), position)
+        past = self._recording.step_at(position) < self.step_count
+        if self.state is RunState.RUNNING and past:
             self.pause()
         self.hit = None
-        self._position = position if position < self.length else None
+        self._position = position if past else None
         self._show_soon()
 
     def go_to_step(self, step: int) -> None:
@@ -321,12 +326,12 @@ class RunController(QObject):
             self.go_to(steps[max(0, min(step, len(steps) - 1))])
 
     def step_back(self) -> None:
-        """Show the moment before the visit that was made last, or goes on."""
-        self.go_to(self._recording.before(self.position))
+        """Show the moment one step before: before the visit that was made last."""
+        self.go_to_step(self.step_number - 1)
 
     def step_forward(self) -> None:
-        """Show the next moment between two visits that is recorded; after the last one, the newest moment."""
-        self.go_to(self._recording.after(self.position))
+        """Show the moment one step after."""
+        self.go_to_step(self.step_number + 1)
 
     def live(self) -> None:
         """Show the newest moment."""
@@ -335,11 +340,15 @@ class RunController(QObject):
 
     def previous_visit(self, node: NodeId) -> bool:
         """Show the moment before the last visit of a node that began earlier; whether there is one."""
-        return self._go_to_visit([p for p in self._recording.visits(node) if p < self.position][-1:])
+        return self._go_to_visit([p for p in self._recording.visits(node) if self._step_of(p) < 0][-1:])
 
     def next_visit(self, node: NodeId) -> bool:
         """Show the moment before the next visit of a node that is recorded; whether there is one."""
-        return self._go_to_visit([p for p in self._recording.visits(node) if p > self.position][:1])
+        return self._go_to_visit([p for p in self._recording.visits(node) if self._step_of(p) > 0][:1])
+
+    def _step_of(self, position: int) -> int:
+        """How many steps after the shown one this moment is."""
+        return self._recording.step_at(position) - self.step_number
 
     def _go_to_visit(self, positions: Sequence[int]) -> bool:
         for position in positions:
@@ -471,12 +480,15 @@ class RunController(QObject):
         tree = document.draft.tree
         if not tree.nodes:
             return "Add a node first; a run starts there."
-        errors = sum(p.severity == "error" for p in document.check_now())
+        live, withheld = self._is_live(document), self._is_withheld(document)
+        errors = [p.code for p in document.check_now() if p.severity == "error"]
         if errors:
-            return f"Fix {'the error' if errors == 1 else f'the {errors} errors'} under Problems first."
+            several = "the error" if len(errors) == 1 else f"the {counted(len(errors), 'error')}"
+            trust = f" {WITHHELD}" if withheld and "predicate-unknown" in errors else ""
+            return f"Fix {several} under Problems first.{trust}"
         if plan is not None:
             return None  # what nobody offers here may well be recorded
-        return answering.trouble(tree, document.catalog, live=self._is_live(document))
+        return answering.trouble(tree, document.catalog, live=live, withheld=withheld)
 
     def _start(self, document: Document, goal: _Goal) -> None:
         if self.reason_not_ready(document) is None:
@@ -564,7 +576,8 @@ class RunController(QObject):
             hit = _pausing(hits.at(node, recording.trail(position), marks))
             if position > since and (hit or goal(tree, node)):
                 self.go_to(position)
-                self.hit = hit
+                # The question that waits there has been reached before.
+                self.hit = None if self.state is RunState.ASKING and not self.past else hit
                 return True
         self.live()
         return False

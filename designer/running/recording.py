@@ -4,7 +4,7 @@ A *position* is a number of events: 0 is the moment before the run, and the leng
 positions between two visits are the *steps*: step 0 stands before the first visit, step n after the n-th.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -102,16 +102,6 @@ class Recording:
     def step_at(self, position: int) -> int:
         """The number of the last step that is not after this position; 0 before the first one."""
         return max(0, bisect_right(self._steps, position) - 1)
-
-    def before(self, position: int) -> int:
-        """The position of the nearest step before this one; that of the first step when there is none."""
-        index = bisect_left(self._steps, position) - 1
-        return self._steps[max(0, index)] if self._steps else 0
-
-    def after(self, position: int) -> int:
-        """The position of the nearest step after this one, or the newest moment when there is none."""
-        index = bisect_right(self._steps, position)
-        return self._steps[index] if index < len(self._steps) else len(self._events)
 
     def visits(self, node: NodeId) -> Sequence[int]:
         """The positions before each visit of a node that has begun."""

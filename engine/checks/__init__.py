@@ -16,12 +16,13 @@ from pydantic import ValidationError
 
 from engine import jsontext
 from engine.budget import DEFAULT_LIMITS, IMPOSSIBLE
-from engine.catalog import Catalog, fitted
+from engine.catalog import Catalog
 from engine.checks.limits import Within
 from engine.checks.ways import END, LOST, Ways
 from engine.errors import Problem, TreeInvalid
 from engine.predicates import standard_catalog
 from engine.problems import MISSING, Path, faults, in_text, named, problem_at
+from engine.tools import fitted
 from engine.tree import (
     NODE_TYPES,
     UNKNOWN,

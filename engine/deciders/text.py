@@ -1,16 +1,13 @@
 """A language model decides: the question is put, and once more when the reply is of no use."""
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Final
 
 from engine.conversation import NO_USER_MESSAGE, RETRY, Prepared, context_exceeded
 from engine.deciders import Attempt, Decision, Question, UnknownReason
 from engine.deciders.parser import Parsed, parse
-from engine.errors import LlmError, TreewrightError
 from engine.llm import Completion, LlmClient, Message, Request
-from engine.llm.failover import ChainPipeline, Failover, ModelChain, Pipeline
-from engine.llm.failures import caller_is_cancelled, is_transient
+from engine.llm.failover import Failover, ModelChain, Pipeline, completed
 
 ATTEMPTS: Final = 2
 """One re-ask only: a second unreadable reply is itself the answer ``unknown``."""
@@ -112,28 +109,9 @@ class TextDecider:
         )
         desk.model_in_use(request.model)
         try:
-            if chain and isinstance(self._pipeline, ChainPipeline):
-                reply = await self._pipeline.complete_along(request, chain)
-            else:
-                reply = await self._pipeline.complete(request)
-        except (KeyboardInterrupt, SystemExit, GeneratorExit):
-            raise
-        except BaseException as error:
-            if caller_is_cancelled():
-                raise asyncio.CancelledError from error
-            if isinstance(error, TreewrightError):
-                raise
-            timed_out = isinstance(error, TimeoutError | asyncio.CancelledError)
-            raise LlmError(
-                str(error) or ("The model did not answer in time." if timed_out else type(error).__name__),
-                kind="timeout" if timed_out else "request",
-                transient=is_transient(error),
-            ) from error
+            return await completed(self._pipeline, request, chain)
         finally:
             desk.model_in_use(chain.model if chain else None)
-        if not isinstance(reply, Completion):
-            raise LlmError("The client returned no completion.", kind="protocol", transient=False)
-        return reply
 
     def _decision(
         self,

@@ -1,7 +1,8 @@
 """Erasing decisions from run logs: what a decision was made from and said is blanked, its place stays."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import Final
 
 from engine.evaluate.logs import RunLog
@@ -12,6 +13,7 @@ from engine.events import (
     Event,
     NodeVisited,
     RunEnded,
+    SubRunEvent,
     Visit,
 )
 from engine.llm import Message
@@ -25,14 +27,24 @@ def blanked(log: RunLog, decision_ids: Collection[str]) -> RunLog | None:
 
     What the run started from stays as long as other decisions do, which were made from it too.
     """
-    decided = {e.classification.decision_id for e in log.events if isinstance(e, ClassificationCompleted)}
+    told = chain.from_iterable(map(_unfolded, log.events))
+    decided = {e.classification.decision_id for e in told if isinstance(e, ClassificationCompleted)}
     if decided <= {*decision_ids, BLANK}:
         return None
     return replace(log, events=tuple(_blank(event, decision_ids) for event in log.events))
 
 
+def _unfolded(event: Event) -> Iterator[Event]:
+    """The event, and those of sub-runs it tells of."""
+    yield event
+    if isinstance(event, SubRunEvent):
+        yield from _unfolded(event.event)
+
+
 def _blank(event: Event, ids: Collection[str]) -> Event:
     match event:
+        case SubRunEvent(event=inner):
+            return replace(event, event=_blank(inner, ids))
         case AttemptCompleted(decision_id=str() as held) if held in ids:
             attempt = event.attempt
             messages = tuple(Message(message.role, BLANK) for message in attempt.messages)

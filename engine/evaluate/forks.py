@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias
 
 from engine.catalog import ActionResult, Catalog
+from engine.counting import counted
 from engine.data import DataItem
 from engine.deciders import Decider
 from engine.evaluate.recalling import Memory, Place, Recalling, Recorded, Stale, Tape, recorded_at
@@ -105,7 +106,7 @@ def fork(
     start, steps, result = steps_of(events)
     tree, at = tree or start.tree, len(steps) if at is None else at
     if not 0 <= at <= len(steps):
-        raise ValueError(f"The run has {len(steps)} steps; there is none to go on from at {at}.")
+        raise ValueError(f"The run has {counted(len(steps), 'step')}; there is none to go on from at {at}.")
     given = {} if answer is None else _answered(steps[at : at + 1], tree, answer)
     found, edited_from = _edited(
         [origin_of(start), *(step.result for step in steps[:at])], properties or {}, data

@@ -25,6 +25,7 @@ from engine.events import (
     RunEnded,
     RunResult,
     RunStarted,
+    SubRunEvent,
     Visit,
 )
 from engine.events.codec import event_of, json_of
@@ -205,7 +206,11 @@ class _Order:
                 holds = self._visiting is None and node == self._next and node in self._known
                 holds = holds and visit == self._visits[node]
                 self._visiting = node, visit
-            case ActionCompleted(node=node, visit=visit) | AttemptCompleted(node=node, visit=visit):
+            case (
+                ActionCompleted(node=node, visit=visit)
+                | AttemptCompleted(node=node, visit=visit)
+                | SubRunEvent(node=node, visit=visit)
+            ):
                 holds = self._visiting == (node, visit)
             case ClassificationCompleted(classification=made):
                 holds = self._visiting == (made.node, made.visit)

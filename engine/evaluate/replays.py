@@ -7,6 +7,7 @@ from uuid import uuid4
 
 from engine.budget import Usage
 from engine.catalog import Catalog
+from engine.counting import counted
 from engine.deciders import Decider
 from engine.evaluate.forks import Difference, DifferenceCode, fork
 from engine.evaluate.logs import RunLog
@@ -63,11 +64,15 @@ def compare(one: Trail, other: Trail) -> Comparison:
             f"as {outcome or 'still going on'} with verdict '{verdict or ''}'"
             for outcome, verdict in zip(sides.outcomes, sides.verdicts, strict=True)
         ]
-        counted = [replace(usage, duration=0.0) for usage in sides.usages]
-        uses = [f"{u.node_visits} visits, {u.llm_calls} calls and {u.total_tokens} tokens" for u in counted]
+        timeless = [replace(usage, duration=0.0) for usage in sides.usages]
+        uses = [
+            f"{counted(u.node_visits, 'visit')}, {counted(u.llm_calls, 'call')} and "
+            f"{counted(u.total_tokens, 'token')}"
+            for u in timeless
+        ]
         if ends[0] != ends[1]:
             difference = _at_the_end(one, "ending", f"One run ended {ends[0]}, the other {ends[1]}.")
-        elif counted[0] != counted[1]:
+        elif timeless[0] != timeless[1]:
             difference = _at_the_end(one, "usage", f"One run used {uses[0]}, the other {uses[1]}.")
     return replace(sides, difference=difference)
 

@@ -261,5 +261,18 @@ class RunEnded(Event):
     result: RunResult
 
 
+@quick_to_make
+@dataclass(frozen=True, slots=True)
+class SubRunEvent(Event):
+    """Something happened in a run that an action made and waits for: ``event``, which has its own run's id.
+
+    It comes between the start of the action's visit and the completion of the action.
+    """
+
+    node: NodeId
+    visit: int
+    event: Event
+
+
 Observer: TypeAlias = Callable[[Event], None]
 """Gets every event at once. It cannot delay or break the run: its first failure ends its service."""

@@ -27,6 +27,7 @@ from engine.events import (
     RunEnded,
     RunResult,
     RunStarted,
+    SubRunEvent,
     Visit,
     plain,
 )
@@ -43,6 +44,7 @@ EVENT_TYPES: Final[Mapping[str, type[Event]]] = {
     "DecisionBudgetPassed": BudgetPassed,
     "DecisionNodeVisited": NodeVisited,
     "DecisionRunEnded": RunEnded,
+    "DecisionSubRunEvent": SubRunEvent,
 }
 """The kinds of events by the name their records have."""
 
@@ -137,6 +139,12 @@ def _members(part: object, *, whole: bool) -> dict[str, Json]:
     return members
 
 
+def _named(event: Event) -> dict[str, Json]:
+    """The record of what a run of another kind told: its name and no more."""
+    bare = Event(event.execution_id, event.at, trace_id=event.trace_id, correlation_id=event.correlation_id)
+    return {"eventType": type(event).__name__, **_members(bare, whole=False)}
+
+
 def _written(value: object, *, whole: bool) -> Json:
     match value:
         case Tree():
@@ -147,6 +155,8 @@ def _written(value: object, *, whole: bool) -> Json:
             return value.isoformat()
         case tuple() | list():
             return [_written(item, whole=whole) for item in value]
+        case Event():
+            return json_of(value, whole=whole) if type(value) in _TYPE_NAMES else _named(value)
         case Visit() | Classification() | DataItem() | Message() | Limits() | Usage():
             return _members(value, whole=whole)
         case _:
@@ -193,6 +203,8 @@ def _read(hint: object, value: Json, name: str) -> object:
             return tuple(_read(parts[0], item, name) for item in value)
         case dict() if origin is Mapping:
             return {key: _read(parts[1], member, name) for key, member in value.items()}
+        case dict() if hint is Event:
+            return _part(EVENT_TYPES.get(str(value.get("eventType")), Event), value)
         case dict() if isinstance(hint, type) and is_dataclass(hint):
             return _part(hint, value)
     try:

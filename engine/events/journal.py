@@ -103,20 +103,21 @@ class Bus:
     def publish(self, event: Event) -> None:
         for handler, kinds in tuple(self._handlers):
             if isinstance(event, kinds):
-                _give(handler, event, "A handler of events")
+                give(handler, event, "A handler of events")
 
 
 def observers_of(journal: Journal | None, publisher: Publisher | None) -> tuple[Observer, ...]:
     """The journal and the publisher, as observers that never fail and are never let go."""
     told: list[Observer] = []
     if journal is not None:
-        told.append(lambda event: _give(journal.append, event, "The journal"))
+        told.append(lambda event: give(journal.append, event, "The journal"))
     if publisher is not None:
-        told.append(lambda event: _give(publisher.publish, event, "The publisher"))
+        told.append(lambda event: give(publisher.publish, event, "The publisher"))
     return tuple(told)
 
 
-def _give(receiver: Observer, event: Event, who: str) -> None:
+def give(receiver: Observer, event: Event, who: str) -> None:
+    """Hand an event over; what goes wrong with that is logged as the fault of ``who``."""
     try:
         receiver(event)
     except Exception as error:  # noqa: BLE001 - who looks on must not change a run

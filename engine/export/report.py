@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 
 from engine.analysis import ASSUMED, Bound, Bounds, Range
 from engine.budget import DEFAULT_LIMITS
+from engine.counting import counted
 from engine.errors import Problem, Severity
 from engine.export.style import STYLE
 from engine.export.words import KINDS, branches_of, clean, cut, one_line, plain, title_of
@@ -238,9 +239,9 @@ class _Report:
     def _header(self) -> _Markup:
         tree = self.tree
         kinds = Counter(KINDS[type(node)] for node in tree.nodes.values())
-        counts = ", ".join(_count(kinds[kind], kind.lower()) for kind in KINDS.values() if kinds[kind])
+        counts = ", ".join(counted(kinds[kind], kind.lower()) for kind in KINDS.values() if kinds[kind])
         errors = sum(problem.severity == "error" for problem in self.problems)
-        state = _count(errors, "error") if errors else "No errors"
+        state = counted(errors, "error") if errors else "No errors"
         asked = dict.fromkeys(
             name
             for text in (tree.task, *(n.task for n in tree.nodes.values() if isinstance(n, ClassifyNode)))
@@ -331,7 +332,7 @@ class _Report:
         if smallest is None:
             return _EMPTY
         visits, calls = smallest.max_node_visits or 0, smallest.max_llm_calls or 0
-        needed = f"{_count(visits, 'node visit')} and {_count(calls, 'LLM call')}"
+        needed = f"{counted(visits, 'node visit')} and {counted(calls, 'LLM call')}"
         return _tag("p", f"The smallest budget in which every end can be reached: {needed}.", class_="aside")
 
     def _ends(self) -> _Markup:
@@ -360,7 +361,9 @@ class _Report:
         bound = (
             None if self.bounds is None or isinstance(node, TerminalNode) else self.bounds.nodes.get(node_id)
         )
-        further = f"{_range(bound.visits)} node visits, {_range(bound.llm_calls)} LLM calls" if bound else ""
+        further = (
+            f"{_some(bound.visits, 'node visit')}, {_some(bound.llm_calls, 'LLM call')}" if bound else ""
+        )
         return _tag(
             "article",
             _tag(
@@ -470,5 +473,5 @@ def _range(there: Range) -> str:
     return str(there.min) if there.min == there.max else f"{there.min} to {there.max}"
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+def _some(there: Range, what: str) -> str:
+    return f"{_range(there)} {what}{'' if there.max == 1 else 's'}"

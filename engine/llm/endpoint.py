@@ -7,14 +7,14 @@ the document that a whole reply would have been, so both are read by the same co
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import ClassVar, Final, Literal, TypeAlias, TypedDict
 from urllib.parse import urlsplit, urlunsplit
 
 from engine.errors import LlmError
 from engine.http import Connections, Heard, HttpReply
-from engine.llm import Completion, Request
+from engine.llm import Completion, Request, ToolCall
 from engine.llm.failures import is_transient_status
 
 Document: TypeAlias = Mapping[str, object]
@@ -26,6 +26,9 @@ class Folding(ABC):
 
     complete = False
     """Whether the events so far are a whole answer by the dialect's own rules."""
+
+    text = ""
+    """The content of the event that was taken last."""
 
     @property
     @abstractmethod
@@ -137,15 +140,15 @@ class Endpoint(ABC):
 
     async def complete(self, request: Request) -> Completion:
         """Ask once."""
-        payload, total, idle = self._payload(request), *self._deadlines
+        payload, (total, idle) = self._payload(request), self._deadlines
         folding = self._folding() if self._stream else None
         reply = await self._connections.post_json(
             self._url,
             {**payload, "stream": True} if folding else payload,
             self._headers,
-            total_deadline=total,
-            idle_deadline=idle,
-            listener=partial(self._hear, folding) if folding else None,
+            total_deadline=total if request.total_deadline is None else request.total_deadline,
+            idle_deadline=idle if request.idle_deadline is None else request.idle_deadline,
+            listener=partial(self._hear, folding, request.on_text) if folding else None,
         )
         document = _json(reply.body)
         if not 200 <= reply.status <= 299:
@@ -183,7 +186,7 @@ class Endpoint(ABC):
     def _completion(self, document: Document) -> Completion | None:
         """What a reply says; None when there is no answer in it at all."""
 
-    def _hear(self, folding: Folding, name: str, data: str) -> Heard:
+    def _hear(self, folding: Folding, on_text: Callable[[str], None] | None, name: str, data: str) -> Heard:
         if data.strip() == "[DONE]":
             folding.complete = True
             return "end"
@@ -193,7 +196,11 @@ class Endpoint(ABC):
             raise self._refused(_inner_status(error), error)
         if not event:
             raise self._unreadable("sent an event that is no JSON object")
-        return folding.take(event)
+        folding.text = ""
+        heard = folding.take(event)
+        if on_text and folding.text:
+            on_text(folding.text)
+        return heard
 
     def _refused(self, status: int | None, error: object, retry_after: float | None = None) -> LlmError:
         code = _code(error)
@@ -233,6 +240,16 @@ def object_of(value: object) -> Document:
 def objects_of(value: object) -> Sequence[Document]:
     """The JSON objects of a list of a reply."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def call_of(index: int, id_: object, name: object, arguments: object) -> ToolCall:
+    """One call of a reply, by its place there; arguments may come as JSON text or as what it says."""
+    written = "" if arguments is None else text_of(arguments)
+    return ToolCall(
+        text_of(id_) or f"call_{index}",
+        text_of(name) or f"unknown_{index}",
+        json.dumps(arguments) if written is None else written,
+    )
 
 
 def _json(data: bytes) -> Document:

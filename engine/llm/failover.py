@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, replace
 from typing import Final, Protocol, Self, runtime_checkable
 
+from engine.errors import LlmError, TreewrightError
 from engine.llm import Completion, LlmClient, Request
 from engine.llm.failures import caller_is_cancelled, is_transient
 
@@ -63,6 +64,34 @@ class ChainPipeline(Pipeline, Protocol):
     async def complete_along(self, request: Request, chain: ModelChain) -> Completion:
         """Ask the model in use, and advance the chain where that helps; an exception ends the run."""
         ...
+
+
+async def completed(pipeline: Pipeline, request: Request, chain: ModelChain | None) -> Completion:
+    """Ask through a pipeline, along the chain where there is one and the pipeline takes it.
+
+    Whatever goes wrong is an ``LlmError`` or another of ours; only a caller that was cancelled is told so.
+    """
+    try:
+        if chain is not None and isinstance(pipeline, ChainPipeline):
+            reply = await pipeline.complete_along(request, chain)
+        else:
+            reply = await pipeline.complete(request)
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:
+        if caller_is_cancelled():
+            raise asyncio.CancelledError from error
+        if isinstance(error, TreewrightError):
+            raise
+        timed_out = isinstance(error, TimeoutError | asyncio.CancelledError)
+        raise LlmError(
+            str(error) or ("The model did not answer in time." if timed_out else type(error).__name__),
+            kind="timeout" if timed_out else "request",
+            transient=is_transient(error),
+        ) from error
+    if not isinstance(reply, Completion):
+        raise LlmError("The client returned no completion.", kind="protocol", transient=False)
+    return reply
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from engine.records.recorder import BatchSink as BatchSink
     from engine.records.recorder import Counters as Counters
     from engine.records.recorder import DecisionRecorder as DecisionRecorder
+    from engine.records.recorder import process_counters as process_counters
     from engine.records.redaction import DROP as DROP
     from engine.records.redaction import Redact as Redact
     from engine.records.redaction import digested as digested
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from engine.records.table import RecordRow as RecordRow
     from engine.records.table import RecordTable as RecordTable
     from engine.records.table import StoreRefused as StoreRefused
+    from engine.records.telemetry import expose_counters as expose_counters
 
 _HOMES: Final = {
     ".deciders.asked": "Answer AskedQuestion ChoiceAnswer ErrorKind NoulAnswer ScoreAnswer TokenUsage",
@@ -72,13 +74,14 @@ _HOMES: Final = {
     "moving": "Copied RecordFile Store browsed copy_records open_store",
     "reader": "BadLine Reading load_records read_records",
     "record": "RETRACTED Confirmed Erasure Item Outcome Record Signal TreePlace",
-    "recorder": "BatchSink Counters DecisionRecorder",
+    "recorder": "BatchSink Counters DecisionRecorder process_counters",
     "redaction": "DROP Redact digested masked",
     "scope": "RecordingScope recording",
     "sinks": "JsonlSink MemorySink Sink",
     "sqlite": "SqliteSink",
     "stage": "Source recorded recorded_client",
     "table": "Needle Order RecordFilter RecordRow RecordTable StoreRefused",
+    "telemetry": "expose_counters",
 }
 _HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names.split()}
 

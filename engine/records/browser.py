@@ -10,7 +10,7 @@ import os
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO, Final, Self, TypeVar
 
@@ -20,6 +20,7 @@ from engine.records.reader import BadLine, Line, bad_line, lines
 from engine.records.record import Erasure, Record
 from engine.records.table import (
     Held,
+    Kept,
     Needle,
     Order,
     RecordFilter,
@@ -27,6 +28,7 @@ from engine.records.table import (
     RecordTable,
     StoreRefused,
     decision_of,
+    lines_of,
 )
 
 T = TypeVar("T")
@@ -135,10 +137,10 @@ class RecordBrowser:
         return await self._do(lambda: {i for i in wanted if self._table.row_of(i) is not None})
 
     async def lines(self) -> AsyncIterator[list[bytes]]:
-        """Every line that counts, some at a time: each record, in order of arrival, before its outcomes."""
+        """Every line that counts, many at a time, no decision in parts: what is left, in order of arrival."""
         every = self._table.every()
-        while some := await self._do(lambda: [self._line(held) for held in islice(every, _LINES)]):
-            yield some
+        while some := await self._do(lambda: list(islice(every, _LINES))):
+            yield await self._do(lambda some=some: list(chain.from_iterable(map(self._told, some))))  # type: ignore[misc]
 
     async def ids_with(self, erasure: Erasure) -> tuple[str, ...]:
         """The decisions an erasure would remove."""
@@ -159,6 +161,9 @@ class RecordBrowser:
 
     def _lines_of(self, row: int) -> Iterator[bytes]:
         return map(self._line, self._table.held(row))
+
+    def _told(self, kept: Kept) -> Iterator[bytes]:
+        return lines_of(map(self._line, kept.items), kept.keys)
 
     def _line(self, held: Held) -> bytes:
         return held if isinstance(held, bytes) else self._read(*held)

@@ -138,7 +138,8 @@ async def copy_records(
                 if not isinstance(item, Record) and await _is_new(target, item):  # type: ignore[arg-type]
                     await store.outcome(item)  # type: ignore[arg-type]
                     outcomes += 1
-            decisions, known = decisions + len(fresh), known + len(there)
+            decisions += len({record.decision_id for record in fresh})
+            known += len(there)
             if progress is not None:
                 progress(min(1.0, (decisions + known) / total))
         return Copied(decisions, outcomes, known, await source.problems())

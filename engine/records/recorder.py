@@ -10,6 +10,7 @@ import logging
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from threading import Lock
 from types import TracebackType
 from typing import Final, Literal, Protocol, Self, TypeAlias, runtime_checkable
 
@@ -55,6 +56,16 @@ class Counters:
     log_failures: int = 0
 
 
+_everyone: Counter[str] = Counter()
+_counting = Lock()
+
+
+def process_counters() -> Counters:
+    """The totals of all recorders of this process, also of those that are closed."""
+    with _counting:
+        return Counters(**_everyone)
+
+
 class _Flush:
     """Everything before this was handed to the sink."""
 
@@ -92,6 +103,8 @@ class DecisionRecorder:
         if flush_timeout is not None and not flush_timeout > 0:
             raise ValueError("A recorder's flush time-out is more than zero seconds, or None.")
         self._sink, self._capacity, self._flush_timeout = sink, capacity, flush_timeout
+        # Asked once: what a protocol asks of an object takes longer than handing it a record.
+        self._batches = sink if isinstance(sink, BatchSink) else None
         self._redact = redact
         self._clock, self._log = clock or SystemClock(), logger or logging.getLogger(__name__)
         self._queue: deque[_Entry] = deque()
@@ -104,7 +117,7 @@ class DecisionRecorder:
 
     @property
     def counters(self) -> Counters:
-        """The totals of this process; reading them waits for nobody."""
+        """The totals of this recorder; reading them waits for nobody."""
         return Counters(**self._tally)
 
     # -- handing over ----------------------------------------------------------------------------------
@@ -115,13 +128,13 @@ class DecisionRecorder:
         Called on the event loop the recorder works on.
         """
         if self._closed:
-            self._tally["dropped"] += 1
+            self._count("dropped")
         elif len(self._queue) + len(self._waiting) < self._capacity:
             self._queue.append(_Entry(record))
             self._work()
         else:
             # Those who wait for space count as queued: a record never gets ahead of an erasure.
-            self._tally["dropped"] += 1
+            self._count("dropped")
             self._unsaid += 1
             self._say_dropped()
 
@@ -137,11 +150,11 @@ class DecisionRecorder:
             kept = whole if self._redact is None else _left_of(self._redact(whole))
             event = RECORDING_FAILED
             if isinstance(kept, Drop):
-                self._tally["dropped"] += 1
+                self._count("dropped")
             else:
                 self.record(make(kept))
         except Exception as error:  # noqa: BLE001 - recording never makes a decision fail
-            self._tally["failed"] += 1
+            self._count("failed")
             self._say(logging.WARNING, event, "A decision could not be recorded (%s).", type(error).__name__)
 
     async def add_outcome(self, outcome: Outcome) -> None:
@@ -219,7 +232,7 @@ class DecisionRecorder:
     def _next(self) -> list[_Entry]:
         """What goes to the sink in one call; whoever waits moves into the space it leaves."""
         taken = [self._queue.popleft()]
-        if isinstance(self._sink, BatchSink) and isinstance(taken[0].what, Record):
+        if self._batches is not None and isinstance(taken[0].what, Record):
             while len(taken) < BATCH and self._queue and isinstance(self._queue[0].what, Record):
                 taken.append(self._queue.popleft())
         self._let_in()
@@ -259,15 +272,15 @@ class DecisionRecorder:
             self._settle(self._in_hand, "written")
 
     async def _write_records(self, records: list[Record]) -> None:
-        if isinstance(self._sink, BatchSink):
-            await self._sink.write_all(records)
+        if self._batches is not None:
+            await self._batches.write_all(records)
         else:
             await self._sink.write(records[0])
 
     def _settle(self, entries: list[_Entry], result: str, cause: BaseException | None = None) -> None:
         for entry in entries:
             if (counter := _counter(entry.what, result)) is not None:
-                self._tally[counter] += 1
+                self._count(counter)
             if entry.run is not None and not entry.run.done():
                 if result == "written":
                     entry.run.set_result(None)
@@ -323,6 +336,11 @@ class DecisionRecorder:
             )
         self._say_dropped(now=True)
 
+    def _count(self, what: str) -> None:
+        self._tally[what] += 1
+        with _counting:
+            _everyone[what] += 1
+
     # -- saying ----------------------------------------------------------------------------------------
 
     def _say_dropped(self, *, now: bool = False) -> None:
@@ -340,7 +358,7 @@ class DecisionRecorder:
         try:
             self._log.log(level, text, *fields, extra={"event": event})
         except Exception:  # noqa: BLE001 - a log that fails never stops the recorder
-            self._tally["log_failures"] += 1
+            self._count("log_failures")
 
 
 def _left_of(kept: Json | Drop) -> Json | Drop:

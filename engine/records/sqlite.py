@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -82,5 +83,5 @@ def _add(table: RecordTable, outcome: Outcome) -> None:
 
 def _erase(table: RecordTable, erasure: Erasure) -> None:
     with table.change():
-        table.erase(erasure)
+        table.erase(erasure, datetime.now(UTC))
     table.forget_journal()

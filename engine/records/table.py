@@ -12,10 +12,10 @@ import sqlite3
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from engine.deciders.asked import Answer, NoulAnswer
 from engine.errors import TreewrightError
@@ -53,6 +53,12 @@ CREATE TABLE problems (line INTEGER PRIMARY KEY, code TEXT NOT NULL, message TEX
 CREATE TABLE facts (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 """
 
+_ERASURES: Final = """
+CREATE TABLE IF NOT EXISTS erasures (
+  seq INTEGER PRIMARY KEY, at REAL NOT NULL, decisions INTEGER NOT NULL
+) STRICT
+"""
+
 _INDEXES: Final = """
 CREATE INDEX IF NOT EXISTS decisions_by_start ON decisions (started);
 CREATE INDEX IF NOT EXISTS decisions_by_node ON decisions (tree, node, answer);
@@ -69,7 +75,15 @@ class StoreRefused(TreewrightError):
 Held: TypeAlias = bytes | tuple[int, int]
 """An item's line, or where it stands in a file: its place and its size in bytes."""
 
-OutcomeFilter: TypeAlias = Literal["confirmed", "unconfirmed", "signal", "none"]
+
+class Kept(NamedTuple):
+    """A decision in a table: its record and outcomes, and every key it was ever recorded with."""
+
+    items: tuple[Held, ...]
+    keys: tuple[str, ...]
+
+
+OutcomeFilter: TypeAlias = Literal["confirmed", "unconfirmed", "signal", "none", "erased"]
 Order: TypeAlias = Literal["newest", "least sure"]
 
 
@@ -78,6 +92,8 @@ class RecordFilter:
     """Which decisions are meant; a member that is None admits all.
 
     ``error`` is an error kind, or ``any``, or empty for none. Confidences are from 0 to 1, ends included.
+    With the outcome ``erased`` the erasures themselves are meant: of what they erased only the number and
+    the time are left, so that no tree, node, answer, model or confidence admits them.
     """
 
     tree: str | None = None
@@ -96,7 +112,10 @@ class RecordFilter:
 
 @dataclass(frozen=True, slots=True)
 class RecordRow:
-    """What a list shows of one decision. ``row`` names it in its table, and rises as decisions arrive."""
+    """What a list shows of one decision. ``row`` names it in its table, and rises as decisions arrive.
+
+    A row below zero is an erasure: ``started`` is when it was carried out, and ``erased`` how many it took.
+    """
 
     row: int
     started: datetime
@@ -112,6 +131,7 @@ class RecordRow:
     cached: bool
     confirmed: bool
     signals: int
+    erased: int = 0
 
 
 class RecordTable:
@@ -160,6 +180,7 @@ class RecordTable:
             run("PRAGMA secure_delete = ON")
             run("PRAGMA synchronous = NORMAL")
             run("PRAGMA foreign_keys = ON")
+            run(_ERASURES)
 
     def close(self) -> None:
         """Give the file back."""
@@ -218,14 +239,23 @@ class RecordTable:
         )
         return True
 
-    def erase(self, erasure: Erasure) -> tuple[str, ...]:
-        """Delete the decisions an erasure means, with their outcomes; the ids of those that were here."""
+    def erase(self, erasure: Erasure, at: datetime | None = None) -> tuple[str, ...]:
+        """Delete the decisions an erasure means, with their outcomes; the ids of those that were here.
+
+        With a time it is noted then how many they were.
+        """
         if erasure.key is None:
             which, value = "id = ?", erasure.decision_id
         else:
             which, value = "row IN (SELECT row FROM keys WHERE key = ?)", erasure.key
-        found = self._database.execute(f"DELETE FROM decisions WHERE {which} RETURNING id", (value,))  # noqa: S608
-        return tuple(decision_id for (decision_id,) in found.fetchall())
+        found = self._database.execute(
+            f"DELETE FROM decisions WHERE {which} RETURNING id",  # noqa: S608
+            (value,),
+        ).fetchall()
+        if found and at is not None:
+            noted = (at.timestamp(), len(found))
+            self._database.execute("INSERT INTO erasures (at, decisions) VALUES (?, ?)", noted)
+        return tuple(decision_id for (decision_id,) in found)
 
     def forget_journal(self) -> None:
         """Empty the journal, so that nothing erased is left in it.
@@ -278,15 +308,19 @@ class RecordTable:
     def count(self, wanted: RecordFilter = RecordFilter()) -> int:
         """How many decisions there are."""
         where, values = _where(wanted)
-        return self._number(f"SELECT count(*) FROM decisions {where}", values)  # noqa: S608
+        return self._number(f"SELECT count(*) FROM {self._source(wanted)} {where}", values)  # noqa: S608
 
     def newest(self, wanted: RecordFilter, limit: int, order: Order = "newest") -> list[int]:
         """The first so many rows of an order, quickly."""
-        return [row for (row,) in self._ordered(wanted, order, limit)]
+        query, values = self._ordered(wanted, order)
+        return [row for (row,) in self._database.execute(f"{query} LIMIT ?", (*values, limit))]
 
     def all_rows(self, wanted: RecordFilter, order: Order = "newest") -> Sequence[int]:
         """Every row, in order."""
-        return array("q", (row for (row,) in self._ordered(wanted, order, -1)))
+        query, values = self._ordered(wanted, order, whole=True)
+        # In one piece: for each row that is fetched this thread would have to wait its turn among the others.
+        (rows,) = self._database.execute(f"SELECT group_concat(row) FROM ({query})", values).fetchone()  # noqa: S608
+        return array("q", map(int, rows.split(",")) if rows else ())
 
     def rows(self, rows: Sequence[int]) -> list[RecordRow]:
         """What a list shows of these rows; one that is not there any more is left out."""
@@ -296,6 +330,9 @@ class RecordTable:
             rows,
         )
         by_row = {values[0]: _row(values) for values in found}
+        if any(row < 0 for row in rows):
+            query = f"SELECT -seq, at, decisions FROM erasures WHERE -seq IN ({marks})"  # noqa: S608
+            by_row |= {values[0]: _erased_row(*values) for values in self._database.execute(query, rows)}
         return [by_row[row] for row in rows if row in by_row]
 
     def row_of(self, decision_id: str) -> int | None:
@@ -334,15 +371,13 @@ class RecordTable:
         query = f"SELECT row, place, size FROM decisions WHERE row IN ({marks}) AND place IS NOT NULL"  # noqa: S608
         return self._database.execute(query, rows).fetchall()
 
-    def every(self) -> Iterator[Held]:
-        """Where every item is: each record, in order of arrival, before its outcomes."""
-        with closing(self._database.cursor()) as decisions, closing(self._database.cursor()) as outcomes:
-            for row, *held in decisions.execute("SELECT row, line, place, size FROM decisions ORDER BY row"):
-                yield _held(held)
-                found = outcomes.execute(
-                    "SELECT line, place, size FROM outcomes WHERE row = ? ORDER BY seq", (row,)
-                )
-                yield from map(_held, found)
+    def every(self) -> Iterator["Kept"]:
+        """Every decision, in order of arrival."""
+        run = self._database.execute
+        with closing(self._database.cursor()) as decisions:
+            for (row,) in decisions.execute("SELECT row FROM decisions ORDER BY row"):
+                keys = run("SELECT key FROM keys WHERE row = ?", (row,)).fetchall()
+                yield Kept(self.held(row), tuple(key for (key,) in keys))
 
     def holds(self, outcome: Outcome) -> bool:
         """Whether just this outcome is here already, or its decision is not."""
@@ -363,15 +398,24 @@ class RecordTable:
 
     # -- within ----------------------------------------------------------------------------------------
 
-    def _ordered(self, wanted: RecordFilter, order: Order, limit: int) -> sqlite3.Cursor:
+    def _source(self, wanted: RecordFilter) -> str:
+        """What a list of this kind is made from."""
+        if wanted.outcome != "erased":
+            return "decisions"
+        # A store that no newer program has written to yet has noted none.
+        noted = self._number("SELECT count(*) FROM sqlite_master WHERE name = 'erasures'")
+        return _ERASED if noted else "(SELECT * FROM decisions LIMIT 0)"
+
+    def _ordered(
+        self, wanted: RecordFilter, order: Order, *, whole: bool = False
+    ) -> tuple[str, list[object]]:
         where, values = _where(wanted)
         by = "row DESC" if order == "newest" else "confidence, row DESC"
+        if wanted.outcome == "erased":
+            by = "row"
         # To sort what an index holds is less work than to read every record on the way.
-        index = "INDEXED BY decisions_by_start" if order == "newest" and not where and limit < 0 else ""
-        return self._database.execute(
-            f"SELECT row FROM decisions {index} {where} ORDER BY {by} LIMIT ?",  # noqa: S608
-            (*values, limit),
-        )
+        index = "INDEXED BY decisions_by_start" if whole and order == "newest" and not where else ""
+        return f"SELECT row FROM {self._source(wanted)} {index} {where} ORDER BY {by}", values  # noqa: S608
 
     def _number(self, query: str, values: Sequence[object] = ()) -> int:
         return int(self._database.execute(query, values).fetchone()[0])
@@ -393,6 +437,26 @@ def decision_of(lines: Iterable[bytes]) -> RecordedDecision | None:
     items = [item_of(line) for line in lines]
     outcomes = tuple(item for item in items[1:] if isinstance(item, Confirmed | Signal))
     return RecordedDecision(items[0], outcomes) if items and isinstance(items[0], Record) else None
+
+
+def lines_of(lines: Iterable[bytes], keys: Sequence[str]) -> Iterator[bytes]:
+    """The lines that make a decision elsewhere: its record and outcomes, and first what else it was found by.
+
+    The record is told with each earlier key too, because it is forgotten by any key it ever had.
+    """
+    record, *outcomes = lines
+    own = _OWN_KEY.match(record)
+    if keys and (own is None or keys != (json.loads(own[1]),)):
+        item = item_of(record)
+        if isinstance(item, Record):
+            yield from (line_of(replace(item, erasure_key=k)) for k in keys if k != item.erasure_key)
+    yield record
+    yield from outcomes
+
+
+_OWN_KEY: Final = re.compile(
+    rb'\{"kind":"record","version":1,"decisionId":"[^"\\]*","erasureKey":("[^"\\]*"),'
+)
 
 
 def answer_of(record: Record) -> str | None:
@@ -430,7 +494,13 @@ _OUTCOMES: Final[dict[str, str]] = {
     "unconfirmed": "confirmed = 0",
     "signal": "signals > 0",
     "none": "confirmed = 0 AND signals = 0",
+    "erased": "TRUE",
 }
+_ERASED: Final = (
+    "(SELECT -seq AS row, at AS started, NULL AS tree, NULL AS version, NULL AS node, NULL AS answer, "
+    "NULL AS model, NULL AS run, NULL AS confidence, NULL AS error FROM erasures)"
+)
+"""The erasures as if they were decisions of which nothing but the time is known."""
 
 
 class Needle:
@@ -516,3 +586,18 @@ def _row(values: Sequence[Any]) -> RecordRow:
     row, started, *others, cached, confirmed, signals = values
     at = datetime.fromtimestamp(started, UTC)
     return RecordRow(*(row, at, *others, bool(cached), bool(confirmed), signals))
+
+
+def _erased_row(row: int, at: float, decisions: int) -> RecordRow:
+    """An erasure in a list."""
+    blank = dict.fromkeys(("tree", "version", "node", "visit", "answer", "confidence", "model", "error"))
+    return RecordRow(
+        row=row,
+        started=datetime.fromtimestamp(at, UTC),
+        latency_ms=0,
+        **blank,
+        cached=False,
+        confirmed=False,
+        signals=0,
+        erased=decisions,
+    )

@@ -1,6 +1,13 @@
 """Transcripts: one readable document a run, safe to keep, with builders and sinks of one's own."""
 
-from engine.transcript.builder import Builder, MarkdownBuilder, TranscriptDecorator
+from engine.transcript.agents import AgentTranscript
+from engine.transcript.builder import (
+    AgentBuilder,
+    Builder,
+    MarkdownAgentBuilder,
+    MarkdownBuilder,
+    TranscriptDecorator,
+)
 from engine.transcript.composer import TranscriptPolicy
 from engine.transcript.redaction import REDACTED, Redactor, shipped_redactor
 from engine.transcript.shelf import TranscriptInfo, is_transcript, list_transcripts
@@ -9,8 +16,11 @@ from engine.transcript.transcript import RunTranscript, TranscriptOptions, Trans
 
 __all__ = [
     "REDACTED",
+    "AgentBuilder",
+    "AgentTranscript",
     "Builder",
     "FileSink",
+    "MarkdownAgentBuilder",
     "MarkdownBuilder",
     "Redactor",
     "RunTranscript",

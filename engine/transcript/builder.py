@@ -3,15 +3,21 @@
 import re
 from typing import Final, Protocol
 
+from engine.transcript import sections
 from engine.transcript.sections import (
     Action,
     Attempt,
     Classification,
     DebugRequest,
+    DebugRuntime,
     Header,
     Overview,
     PathStep,
     Result,
+    Status,
+    ToolAnswer,
+    ToolDecision,
+    Turn,
 )
 
 
@@ -43,6 +49,50 @@ class Builder(Protocol):
         ...
 
     def result(self, section: Result) -> str:
+        """What closes the transcript."""
+        ...
+
+
+class AgentBuilder(Protocol):
+    """Writes one transcript of an agent, section by section. An empty text leaves a section out."""
+
+    def header(self, section: Header) -> str:
+        """What opens the transcript."""
+        ...
+
+    def debug_request(self, section: DebugRequest) -> str:
+        """The parameters of the request, in debug mode."""
+        ...
+
+    def debug_runtime(self, section: DebugRuntime) -> str:
+        """What the agent is set to, in debug mode."""
+        ...
+
+    def turn(self, section: Turn) -> str:
+        """A model that is asked."""
+        ...
+
+    def content(self, text: str) -> str:
+        """What it said."""
+        ...
+
+    def decision(self, section: ToolDecision) -> str:
+        """A tool it asked for."""
+        ...
+
+    def answer(self, section: ToolAnswer) -> str:
+        """What came of that."""
+        ...
+
+    def retry(self, number: int, reason: str) -> str:
+        """Another round, and what is said of the last."""
+        ...
+
+    def status(self, section: Status) -> str:
+        """Something that ended the agent, or a round."""
+        ...
+
+    def final(self, section: sections.Final) -> str:
         """What closes the transcript."""
         ...
 
@@ -142,6 +192,63 @@ class MarkdownBuilder:
             + _line("Output tokens", str(section.output_tokens))
             + _line("Total tokens", str(section.input_tokens + section.output_tokens))
             + _line("Duration", f"{section.milliseconds} ms")
+        )
+
+
+class MarkdownAgentBuilder(MarkdownBuilder):
+    """Markdown, for agents."""
+
+    def debug_runtime(self, section: DebugRuntime) -> str:
+        return (
+            "\n## Debug runtime\n"
+            + _block("System prompt", section.system_prompt)
+            + _block("Quality feedback", section.quality_feedback or "(none)")
+            + "\n"
+            + "".join(_line(name, value) for name, value in section.settings)
+        )
+
+    def turn(self, section: Turn) -> str:
+        return (
+            f"\n## Turn {section.number}\n\n"
+            + _line("Quality attempt", str(section.quality_attempt))
+            + _line("Failover attempt", str(section.failover_attempt))
+            + _line("Model", section.model or "unknown")
+        )
+
+    def content(self, text: str) -> str:
+        return "\n### Model content\n\n" + fenced(text)
+
+    def decision(self, section: ToolDecision) -> str:
+        return (
+            "\n### Model decision\n\n"
+            + _line("Model", section.model or "unknown")
+            + _line("Tool", section.tool)
+            + _block("Call ID", section.call_id or None)
+            + _block("Arguments", section.arguments, "json")
+        )
+
+    def answer(self, section: ToolAnswer) -> str:
+        return (
+            f"\n### Tool result: {_code(section.tool)}\n\n"
+            + _line("Status", section.status)
+            + _block("Call ID", section.call_id or None)
+            + _block("Error", section.error)
+            + _block("Output", section.output)
+        )
+
+    def retry(self, number: int, reason: str) -> str:
+        return f"\n### Quality retry {number}\n\n" + fenced(reason)
+
+    def status(self, section: Status) -> str:
+        detail = "" if section.detail is None else "\n" + fenced(section.detail)
+        return f"\n### Execution status: {_code(section.name)}\n{detail}"
+
+    def final(self, section: sections.Final) -> str:
+        return (
+            "\n## Final response\n\n"
+            + _line("Status", section.status)
+            + "\n"
+            + fenced(section.text or "(no response)")
         )
 
 

@@ -116,3 +116,65 @@ class Result:
     input_tokens: int
     output_tokens: int
     milliseconds: int
+
+
+# ------------------------------------------------------------------------------------------ of agents
+
+
+@dataclass(frozen=True, slots=True)
+class DebugRuntime:
+    """What an agent is set to, before each round of turns; only in debug mode.
+
+    The system prompt is there the first time only.
+    """
+
+    system_prompt: str | None = field(repr=False)
+    quality_feedback: str | None = field(repr=False)
+    settings: Pairs
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A model is about to be asked. All are counted from 1; without a model the client's own is asked."""
+
+    number: int
+    quality_attempt: int
+    failover_attempt: int
+    model: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDecision:
+    """A tool a model asked for."""
+
+    model: str | None
+    tool: str
+    call_id: str
+    arguments: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnswer:
+    """What came of it: ``Succeeded``, ``Failed``, ``Cached`` or ``CachedFailure``."""
+
+    tool: str
+    call_id: str
+    status: str
+    output: str | None = field(repr=False)
+    error: str | None = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Something that ended an agent, or a round of its turns."""
+
+    name: str
+    detail: str | None = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Final:
+    """How an agent ended: its output, or why there is none."""
+
+    status: str
+    text: str | None = field(repr=False)

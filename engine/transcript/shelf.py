@@ -42,7 +42,9 @@ def list_transcripts(directory: Path, known: Iterable[TranscriptInfo] = ()) -> t
 _NAME: Final = re.compile(r"(\d{8}-\d{6})-.+\.md", re.DOTALL)
 _RUN: Final = re.compile(rb"^\*\*Execution ID:\*\* `([^`\n]+)`", re.MULTILINE)
 _GOAL: Final = re.compile(rb"^Decision tree: (.+)$", re.MULTILINE)
-_OUTCOME: Final = re.compile(rb"\n## Decision result\n\n\*\*Outcome:\*\* `(\w+)`")
+_OUTCOME: Final = re.compile(
+    rb"\n## (?:Decision result\n\n\*\*Outcome|Final response\n\n\*\*Status):\*\* `(\w+)`"
+)
 _HEAD: Final = 4_096
 _TAIL: Final = 65_536
 

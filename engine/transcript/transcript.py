@@ -1,5 +1,6 @@
-"""The transcript of a run: an observer that redacts, limits, builds and persists what happens.
+"""Transcripts as they are written: opened, appended to section by section, completed.
 
+The transcript of a run of a tree is an observer that redacts, limits, builds and persists what happens.
 Trouble with it shows in its status and in a log line without content; it never changes the run.
 """
 
@@ -8,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, TypeVar
+from typing import Final, Generic, Literal, TypeAlias, TypeVar
 
 from engine.budget import Clock
 from engine.events import (
@@ -17,10 +18,9 @@ from engine.events import (
     ClassificationCompleted,
     Event,
     RunEnded,
-    RunResult,
     RunStarted,
 )
-from engine.transcript.builder import Builder, MarkdownBuilder
+from engine.transcript.builder import AgentBuilder, Builder, MarkdownAgentBuilder, MarkdownBuilder
 from engine.transcript.composer import Composer, TranscriptPolicy
 from engine.transcript.redaction import Redactor, Screen, shipped_redactor
 from engine.transcript.sinks import FileSink, TranscriptSink, file_name
@@ -29,6 +29,7 @@ from engine.tree import Tree
 log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
+_Builder = TypeVar("_Builder")
 
 TranscriptStatus: TypeAlias = Literal["Completed", "Unavailable", "RedactorUnavailable", "FinalizationFailed"]
 
@@ -38,7 +39,8 @@ class TranscriptOptions:
     """Whether and how runs leave transcripts; without a directory they leave none.
 
     The directory must be absolute. In debug mode nothing is redacted; otherwise there is no transcript
-    without a redactor. Builder and sink are made once a run; the sink is given the path it stands for.
+    without a redactor. Builder and sink are made once a run; the sink is given the path it stands for. The
+    limits of the policy are for runs of trees.
     """
 
     directory: Path | None
@@ -47,6 +49,7 @@ class TranscriptOptions:
     policy: TranscriptPolicy = field(default_factory=TranscriptPolicy)
     builder: Callable[[], Builder] = MarkdownBuilder
     sink: Callable[[Path], TranscriptSink] = FileSink
+    agent_builder: Callable[[], AgentBuilder] = MarkdownAgentBuilder
 
 
 def open_transcript(options: TranscriptOptions, tree_id: str, clock: Clock) -> "RunTranscript":
@@ -55,25 +58,22 @@ def open_transcript(options: TranscriptOptions, tree_id: str, clock: Clock) -> "
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
+class Work(Generic[_Builder]):
     """What a transcript needs while it is written."""
 
-    composer: Composer
-    builder: Builder
+    screen: Screen
+    builder: _Builder
     sink: TranscriptSink
-    tree: Tree
 
 
-class RunTranscript:
-    """Observes one run and writes its transcript; made by :func:`open_transcript`."""
+class Transcript(Generic[_Builder]):
+    """One transcript of anything that has a goal: it is opened, written, completed, or given up."""
 
     def __init__(self, options: TranscriptOptions, goal: str, clock: Clock) -> None:
         self._options, self._goal, self._clock = options, goal, clock
-        self._work: _Work | None = None
+        self._work: Work[_Builder] | None = None
         self._status: TranscriptStatus | None = None
         self._path: Path | None = None
-        self._has_result = False
-        self._written = self._omitted = 0
 
     @property
     def status(self) -> TranscriptStatus | None:
@@ -85,6 +85,65 @@ class RunTranscript:
         """Where it is, once completed."""
         return self._path
 
+    def _open(self, new_builder: Callable[[], _Builder]) -> None:
+        options = self._options
+        if options.directory is None:
+            return
+        if options.redactor is None and not options.debug:
+            self._give_up("RedactorUnavailable", "no redactor")
+            return
+        try:
+            self._work = self._opened(options.directory, new_builder)
+        except Exception as error:  # noqa: BLE001 - a transcript never disturbs its run
+            self._give_up("Unavailable", type(error).__name__)
+
+    def _opened(self, directory: Path, new_builder: Callable[[], _Builder]) -> Work[_Builder]:
+        if not directory.is_absolute():
+            raise ValueError("relative directory")
+        options = self._options
+        screen = Screen(None if options.debug else options.redactor, self._clock)
+        name = file_name(self._clock.now().astimezone(), screen.plain(self._goal))
+        return Work(screen, _made(new_builder()), _made(options.sink(directory / name)))
+
+    def _write(self, write: Callable[[Work[_Builder]], None]) -> None:
+        """Write while it is open; the first trouble ends it."""
+        work = self._work
+        if work is None:
+            return
+        try:
+            write(work)
+        except Exception as error:  # noqa: BLE001 - a transcript never disturbs its run
+            self._work = None
+            with suppress(Exception):
+                work.sink.close()
+            self._give_up("FinalizationFailed", type(error).__name__)
+
+    def _append(self, text: str, work: Work[_Builder]) -> None:
+        if _made(text):
+            work.sink.append(text)
+
+    def _complete(self, work: Work[_Builder]) -> None:
+        work.sink.complete()
+        path = work.sink.path
+        work.sink.close()
+        self._work = None
+        self._path, self._status = path, "Completed"
+
+    def _give_up(self, status: TranscriptStatus, why: str) -> None:
+        self._status = status
+        log.warning("The run goes on without a transcript: %s (%s).", status, why)
+
+
+class RunTranscript(Transcript[Builder]):
+    """Observes one run of a tree and writes its transcript; made by :func:`open_transcript`."""
+
+    _tree: Tree | None = None
+
+    def __init__(self, options: TranscriptOptions, goal: str, clock: Clock) -> None:
+        super().__init__(options, goal, clock)
+        self._has_result = False
+        self._written = self._omitted = 0
+
     @property
     def has_result(self) -> bool:
         """Whether the builder gave a text for how the run ended, and it was written."""
@@ -93,36 +152,12 @@ class RunTranscript:
     def __call__(self, event: Event) -> None:
         """Write what this event shows."""
         if isinstance(event, RunStarted):
-            self._begin(event)
-        if self._work is not None:
-            try:
-                self._write(event, self._work)
-            except Exception as error:  # noqa: BLE001 - a transcript never disturbs its run
-                self._fail(error, self._work)
+            self._tree = event.tree
+            self._open(self._options.builder)
+        self._write(lambda work: self._show(event, work))
 
-    def _begin(self, event: RunStarted) -> None:
-        options = self._options
-        if options.directory is None:
-            return
-        if options.redactor is None and not options.debug:
-            self._give_up("RedactorUnavailable", "no redactor")
-            return
-        try:
-            self._work = self._opened(options.directory, event.tree)
-        except Exception as error:  # noqa: BLE001
-            self._give_up("Unavailable", type(error).__name__)
-
-    def _opened(self, directory: Path, tree: Tree) -> _Work:
-        if not directory.is_absolute():
-            raise ValueError("relative directory")
-        options = self._options
-        screen = Screen(None if options.debug else options.redactor, self._clock)
-        name = file_name(self._clock.now().astimezone(), screen.plain(self._goal))
-        composer = Composer(options.policy, screen)
-        return _Work(composer, _made(options.builder()), _made(options.sink(directory / name)), tree)
-
-    def _write(self, event: Event, work: _Work) -> None:
-        composer, builder = work.composer, work.builder
+    def _show(self, event: Event, work: Work[Builder]) -> None:
+        composer, builder = Composer(self._options.policy, work.screen), work.builder
         match event:
             case RunStarted():
                 debug = self._options.debug
@@ -136,10 +171,10 @@ class RunTranscript:
                 self._add(builder.attempt(composer.attempt(event)), work)
             case ClassificationCompleted():
                 self._add(builder.classification(composer.classification(event)), work)
-            case RunEnded():
-                self._end(event.result, work)
+            case RunEnded() if self._tree is not None:
+                self._end(builder.result(composer.result(event.result, self._tree, self._omitted)), work)
 
-    def _add(self, text: str, work: _Work) -> None:
+    def _add(self, text: str, work: Work[Builder]) -> None:
         """Append a section as a whole, or leave it out where the room is needed for the result."""
         room = self._room()
         if room is not None and len(text) > room - len(_CUT):
@@ -148,35 +183,17 @@ class RunTranscript:
         self._append(text, work)
         self._written += len(text)
 
-    def _end(self, result: RunResult, work: _Work) -> None:
-        text = work.builder.result(work.composer.result(result, work.tree, self._omitted))
+    def _end(self, text: str, work: Work[Builder]) -> None:
         room = self._room()
         if room is not None and len(text) > room:
             text = (text[: max(0, room - len(_CUT))] + _CUT)[:room]
         self._append(text, work)
-        work.sink.complete()
-        path = work.sink.path
-        work.sink.close()
-        self._work = None
-        self._path, self._status, self._has_result = path, "Completed", bool(text)
-
-    def _append(self, text: str, work: _Work) -> None:
-        if _made(text):
-            work.sink.append(text)
+        self._complete(work)
+        self._has_result = bool(text)
 
     def _room(self) -> int | None:
         most = self._options.policy.total_characters
         return None if most is None else most - self._written
-
-    def _fail(self, error: Exception, work: _Work) -> None:
-        self._work = None
-        with suppress(Exception):
-            work.sink.close()
-        self._give_up("FinalizationFailed", type(error).__name__)
-
-    def _give_up(self, status: TranscriptStatus, why: str) -> None:
-        self._status = status
-        log.warning("The run goes on without a transcript: %s (%s).", status, why)
 
 
 def _made(thing: _T | None) -> _T:

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import json
+import resource
 import statistics
 import time
 from collections.abc import Awaitable, Callable
@@ -88,6 +89,38 @@ def test_handing_over_a_record(goals: Goals):
     goals.most("E-G1", "handing over a record, p99.9", percentile(spent, 0.999), 20, "us")
 
 
+def test_making_a_record_and_handing_it_over(goals: Goals, tmp_path: Path):
+    count = 4_000
+
+    async def made() -> None:
+        recorder = DecisionRecorder(Stalled(), capacity=count, flush_timeout=0.01)
+        for number in range(count):
+            recorder.keep(lambda: STATE, lambda _kept, number=number: record(number))  # type: ignore[misc]
+        assert recorder.counters.failed == recorder.counters.dropped == 0
+        await recorder.close()
+
+    async def recorded() -> None:
+        sink = JsonlSink(tmp_path / "recorded.jsonl")
+        async with DecisionRecorder(sink, capacity=count) as recorder:
+            for number in range(count):
+                recorder.keep(lambda: STATE, lambda _kept, number=number: record(number))  # type: ignore[misc]
+        sink.close()
+
+    async def appended() -> None:
+        path = tmp_path / "appended.jsonl"
+        for number in range(count):
+            with path.open("ab") as file:
+                file.write(line_of(record(number)) + b"\n")
+                file.flush()
+
+    handed, through, plainly = awaited_medians(made, recorded, appended)
+    goals.most("E-G1", "making a record and handing it over", handed / count * 1e6, 12, "us")
+    note = f"{in_words(through / count)} a record"
+    goals.least(
+        "E-G1", "opening, appending, flushing / recording to a file", plainly / through, 1.5, note=note
+    )
+
+
 @pytest.mark.parametrize(("seconds", "target", "runs"), [(0.0, 2.0, 300), (0.02, 1.1, 8)])
 def test_a_run_with_recording_beside_one_without(
     goals: Goals, tmp_path: Path, seconds: float, target: float, runs: int
@@ -152,6 +185,8 @@ def test_browsing_a_million(goals: Goals, million: Path):
         async with RecordBrowser(million, cache) as first:
             await first.refresh()
         goals.most("E-G3", "making the index of a million", time.perf_counter() - began, 20, "s")
+        gc.collect()
+        before = resident()
         began = time.perf_counter()
         async with RecordBrowser(million, cache) as browser:
             await browser.rows(await browser.newest(RecordFilter(), 50))
@@ -161,6 +196,7 @@ def test_browsing_a_million(goals: Goals, million: Path):
             goals.most("E-G3", "a filter", filtered, 20, "ms")
             paged = await spent(lambda: browser.rows(rows[500_000:500_200]))
             goals.most("E-G3", "a page in the middle", paged, 20, "ms")
+            goals.most("E-G3", "memory for a list of a million", (resident() - before) / 1e6, 80, "MB")
             scanned = scan(million)
             note = f"{scanned:.0f} ms"
             goals.least("E-G3", "reading the whole file / a filter", scanned / filtered, 50, note=note)
@@ -184,6 +220,11 @@ async def spent(work: Callable[[], Awaitable[object]], rounds: int = 7) -> float
         await work()
         times.append((time.perf_counter() - began) * 1e3)
     return statistics.median(times)
+
+
+def resident() -> int:
+    """Bytes of memory this process has."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 def scan(path: Path) -> float:

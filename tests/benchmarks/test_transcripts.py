@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
 
 from designer.panels.transcripts import TranscriptsPanel
 from designer.panels.transcripts.reader import Reader
@@ -75,8 +76,9 @@ def bench(tmp_path: Path) -> Workbench:
 
 
 @pytest.fixture
-def panel(bench: Workbench) -> TranscriptsPanel:
+def panel(bench: Workbench, qtbot: QtBot) -> TranscriptsPanel:
     made = TranscriptsPanel(bench)
+    qtbot.addWidget(made)
     made.resize(1020, 400)
     return made
 

@@ -317,6 +317,32 @@ def test_records_are_told_apart_by_what_the_filters_say(qtbot, bench, drive, cha
     drive(story)
 
 
+@pytest.mark.parametrize("bench", ["r.sqlite"], indirect=True)
+def test_of_what_was_erased_the_list_tells_when_and_how_many(qtbot, bench, drive):
+    put(bench, *(record(number, erasure_key=f"k{number // 2}") for number in range(1, 5)))
+
+    async def story():
+        panel = await shown(qtbot, bench, 4)
+        for key in ("k1", "k2"):
+            await bench.records.recorder.erase(key)
+        panel.bar.box.fields["outcome"].setCurrentText("Erased")
+        panel.bar.box._note()
+        await until(lambda: panel.counted.text() == "2 erasures")
+        await until(lambda: panel.detail.told is None and panel.model.listed(0) is not None)
+        assert [texts(panel, place)[1:] for place in range(2)] == [
+            ["", "", "—", "—", "", "1 decision erased"],
+            ["", "", "—", "—", "", "2 decisions erased"],
+        ]
+        press(panel, [Qt.Key.Key_Delete])
+        panel.bar.box.clear()
+        await until(lambda: panel.counted.text().startswith("1 record ·"))
+        await bench.records.recorder.erase("k0")
+        await until(lambda: panel.counted.text().startswith("0 records"))
+        assert panel.counted.isVisible()
+
+    drive(story)
+
+
 def test_what_cannot_be_read_as_a_filter_is_marked_and_filters_nothing(qtbot, bench, drive):
     some(bench)
 
@@ -590,6 +616,40 @@ def test_a_store_another_program_writes_to_is_read_only_and_says_so(qtbot, bench
                 "Another program is recording into this store: decisions made here are not recorded."
             )
         assert (await read(bench, "decision-1")).outcomes == ()
+
+    drive(story)
+
+
+def test_records_that_were_dropped_are_told_with_their_number(qtbot, bench, drive):
+    async def story():
+        for number in range(1_027):
+            bench.records.recorder.record(record(number))
+        await bench.records.recorder.flush()
+        panel = await shown(qtbot, bench, 1_024)
+        assert panel.counted.text() == "1,024 records · 1,024 to review · 3 not recorded"
+
+    drive(story)
+
+
+def test_names_that_look_like_markup_are_shown_as_they_are(qtbot, bench, drive):
+    bad = '<img src="file:///dev/zero">'
+    place = TreePlace(tree_id=bad, tree_version=1, execution_id=bad, node=bad, visit=1, transition=bad)
+    question = {bad: AskedQuestion("choice", bad, {bad: None, "no": None})}
+    answers = (ChoiceAnswer(bad, 0, 0.5, (0.5, 0.5)),)
+    put(bench, record(served_model=bad, questions=question, answers=answers, tree=place, state=bad))
+
+    async def story():
+        panel = await shown(qtbot, bench, 1)
+        labels = panel.findChildren(QLabel)
+        assert {label.textFormat() for label in labels} == {Qt.TextFormat.PlainText}
+        assert any(label.text() == bad for label in labels)
+        assert panel.detail.state.toPlainText() == bad
+        tips = [
+            panel.model.index(0, column).data(Qt.ItemDataRole.ToolTipRole)
+            for column in range(panel.model.columnCount())
+        ]
+        assert sum("&lt;img" in tip for tip in tips) == 4
+        assert not any("<img" in tip for tip in tips)
 
     drive(story)
 

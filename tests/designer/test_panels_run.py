@@ -1,5 +1,6 @@
 """Answers, budget, state and log: what a run shows while it goes on and when it is over."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -14,7 +15,7 @@ from designer.document.wording import ending
 from designer.panels.log import LogPanel, lines_of
 from designer.panels.meters import Meter, MetersPanel
 from designer.panels.run import RunPanel
-from designer.panels.state import StatePanel, changed_lately
+from designer.panels.state import StatePanel, latest_action
 from designer.running import ListedRun, Recording, RunState
 from designer.tasks import cancel_all
 from engine import ActionCompleted, DataItem, Limits, NodeStarted, RunResult, RunStarted, TimeSpan
@@ -118,7 +119,7 @@ def test_answers_can_come_from_a_case(qtbot, bench, document, drive):
     panel.source.setCurrentIndex(2)
     panel.source.activated.emit(2)
     assert bench.running.case is bench.cases[0]
-    assert panel.pinned.text() == "1 of 1 questions pinned"
+    assert panel.pinned.text() == "1 of 1 question pinned"
 
     async def story():
         bench.running.start(document)
@@ -256,10 +257,11 @@ def begun(document):
     )
 
 
-def test_only_the_latest_steps_changes_are_marked():
-    assert changed_lately([started("a"), acted(order="1")]) == {"order"}
-    assert changed_lately([started("a"), acted(order="1"), started("b")]) == frozenset()
-    assert changed_lately([]) == frozenset()
+def test_only_what_the_latest_step_did_is_marked():
+    done = acted(order="1")
+    assert latest_action([started("a"), done]) == done
+    assert latest_action([started("a"), done, started("b")]) is None
+    assert latest_action([]) is None
 
 
 def test_state_and_data_are_shown_as_plain_text(qtbot, bench, document):
@@ -269,15 +271,17 @@ def test_state_and_data_are_shown_as_plain_text(qtbot, bench, document):
     item = DataItem("d1", "shop", "order", "two\nlines " + "x" * 5000)
     recording = Recording([begun(document), started("load"), acted(order="<b>5</b>", gone=None)])
     running.show_run(ListedRun(document, recording=recording))
-    (order,) = panel.properties.rows
-    assert (order.name, order.value, order.changed) == ("order", "<b>5</b>", True)
-    produced = ActionCompleted(
-        **{f: getattr(acted(), f) for f in acted().__dataclass_fields__} | {"produced": (item,)}
-    )
-    recording.add(produced)
-    running.trail_changed.emit(running.trail)
-    assert panel.data.model().index(0, 2).data().startswith("two lines xxx")
-    assert len(panel.data.model().index(0, 2).data()) <= 300
+    order, gone = panel.properties.rows
+    assert (order.name, order.value, order.mark) == ("order", "<b>5</b>", "changed")
+    assert (gone.name, gone.value, gone.mark) == ("gone", "", "removed")
+    for _ in range(2):  # of one id, as data may be
+        recording.add(started("load"))
+        recording.add(replace(acted(), produced=(item,)))
+        running.trail_changed.emit(running.trail)
+    assert [row.name for row in panel.properties.rows] == ["order"]
+    assert [row.mark for row in panel.data.rows] == ["", "added"]
+    assert panel.data.model().index(1, 2).data().startswith("two lines xxx")
+    assert len(panel.data.model().index(1, 2).data()) <= 300
 
 
 def test_the_log_tells_a_run_line_by_line(qtbot, bench, document, drive):

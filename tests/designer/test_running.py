@@ -716,6 +716,7 @@ def test_scrubbing_tells_at_most_once_a_frame(on_bench):
 def test_looking_back_pauses_a_run_and_going_on_comes_back_to_the_present_first(on_bench):
     async def act(bench: Bench) -> None:
         bench.live = gate = Gate()
+        bench.pin(first="yes")
         bench.controller.start(bench.document)
         await gate.reached()
         bench.controller.step_back()
@@ -725,12 +726,47 @@ def test_looking_back_pauses_a_run_and_going_on_comes_back_to_the_present_first(
         await bench.reach(RunState.PAUSED)
         assert (bench.controller.past, bench.controller.at) == (True, "first")
         bench.controller.step(bench.document)
+        assert (bench.controller.past, bench.controller.at) == (True, "second")
+        bench.controller.step(bench.document)
         assert not bench.controller.past
-        assert await bench.paused_at() == "second"
+        assert await bench.paused_at() == "end"
         bench.controller.step_back()
         bench.controller.resume()
         assert not bench.controller.past
         await bench.finish()
+
+    on_bench(asking(), act)
+
+
+def test_each_moment_of_the_newest_step_is_the_newest_moment(on_bench):
+    async def act(bench: Bench) -> None:
+        controller = bench.controller
+        bench.mark(Breakpoint("second"))
+        controller.start(bench.document)
+        await bench.reach(RunState.ASKING)
+        for go in (controller.step_back, controller.step_forward, lambda: controller.go_to(1)):
+            go()
+            assert (controller.past, controller.step_number) == (False, 0)
+        assert not controller.previous_visit("first")
+        controller.answer("yes")
+        assert await bench.paused_at() == "second"
+        controller.resume()
+        await bench.reach(RunState.ASKING)
+        for _ in range(3):  # there is nothing before the first one
+            controller.step_back()
+            assert (controller.past, controller.step_number) == (True, 0)
+        controller.step(bench.document)
+        assert (controller.past, controller.step_number, controller.state) == (False, 1, RunState.ASKING)
+        assert controller.hit is None
+        controller.step_back()
+        controller.go_to_step(1)
+        assert not controller.past
+        controller.step_back()
+        assert controller.next_visit("second")
+        assert not controller.past
+        assert not controller.next_visit("second")
+        controller.answer("no")
+        await bench.reach(RunState.ENDED)
 
     on_bench(asking(), act)
 
@@ -743,7 +779,6 @@ def test_a_question_can_be_looked_back_from_and_answered_then(on_bench):
         await bench.reach(RunState.RUNNING)
         await bench.reach(RunState.ASKING)
         bench.controller.step_back()
-        bench.controller.step_back()
         assert (bench.controller.at, bench.controller.state) == ("first", RunState.ASKING)
         bench.controller.answer("no")
         assert not bench.controller.past
@@ -755,9 +790,11 @@ def test_a_question_can_be_looked_back_from_and_answered_then(on_bench):
 
 def test_stopping_shows_the_present(on_bench):
     async def act(bench: Bench) -> None:
+        bench.pin(first="yes")
         bench.controller.start(bench.document)
         await bench.reach(RunState.ASKING)
         bench.controller.step_back()
+        assert bench.controller.past
         bench.controller.cancel()
         await bench.reach(RunState.ENDED)
         assert bench.controller.trail.result is not None

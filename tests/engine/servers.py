@@ -33,10 +33,8 @@ async def serving(
     """A server that does an act a connection: the next one, the last for ever, or that of the model asked."""
     received = Received()
     waiting = list(acts)
-    talks: dict[asyncio.Task[None] | None, asyncio.StreamWriter] = {}
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        talks[asyncio.current_task()] = writer
         with suppress(ConnectionError, asyncio.IncompleteReadError):
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
             length = next(
@@ -52,11 +50,26 @@ async def serving(
                 await by_model[body["model"]](writer)
         writer.close()
 
-    server = await asyncio.start_server(talk, "127.0.0.1", 0, ssl=tls)
-    scheme = "http" if tls is None else "https"
-    received.url = f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    try:
+    async with listening(talk, tls) as port:
+        received.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{port}"
         yield received
+
+
+@asynccontextmanager
+async def listening(
+    talk: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
+    tls: ssl.SSLContext | None = None,
+) -> AsyncIterator[int]:
+    """A server on a loopback port that talks like this to whoever connects; no talk outlives it."""
+    talks: dict[asyncio.Task[None] | None, asyncio.StreamWriter] = {}
+
+    async def met(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        talks[asyncio.current_task()] = writer
+        await talk(reader, writer)
+
+    server = await asyncio.start_server(met, "127.0.0.1", 0, ssl=tls)
+    try:
+        yield server.sockets[0].getsockname()[1]
     finally:
         server.close()
         for writer in talks.values():

@@ -96,7 +96,7 @@ def test_what_counts_as_false(text):
         ("visit == 2 and mood", "There is no 'mood' here.", 16),
         ("'ö' == answer or mood", "There is no 'mood' here.", 18),
         ('properties["mood"]', "There is no 'mood' in it.", 12),
-        ("weights[9]", "There are 4 items, and none at 9.", 9),
+        ("weights[9]", "It has 4 items, and none at 9.", 9),
         ("weights['a']", "A text cannot be looked up in a list.", 9),
         ("answer[0]", "A number cannot be looked up in a text.", 8),
         ("weights[true]", "A truth value cannot be looked up in a list.", 9),

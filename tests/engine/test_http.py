@@ -337,8 +337,9 @@ async def test_a_secure_connection_given_up_half_way_leaves_no_socket_open(endin
     assert error is None or (isinstance(error, LlmError) and error.kind == "timeout")
 
 
-def self_signed(folder: Path) -> ssl.SSLContext:
-    kind = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=localhost"
+def self_signed(folder: Path, name: str = "localhost") -> ssl.SSLContext:
+    kind = f"req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN={name}"
+    kind += f" -addext subjectAltName=DNS:{name}"
     files = ["-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")]
     try:
         subprocess.run(["openssl", *kind.split(), *files], check=True, capture_output=True)

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from engine.actions import catalog_of
 from engine.catalog import PredicateContext
 from engine.data import DataItem, DataStore
 from engine.errors import ProjectError
-from engine.predicates import BUILT_IN, catalog_of, standard_catalog
+from engine.predicates import BUILT_IN, standard_catalog
 from engine.project import External, ExternalAction, Project, load_project
 from engine.tree import Json
 

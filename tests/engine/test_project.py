@@ -12,7 +12,7 @@ from tests.builders import as_bytes
 FULL = {
     "format": 1,
     "catalog": ["catalog.py"],
-    "actions": {"load": {"kind": "http", "parameters": {"url": "x"}}},
+    "actions": {"load": {"kind": "sleep", "parameters": {"seconds": 1}}},
     "agents": {"helper": {"tools": []}},
     "external": {"actions": {"ship": {"llmCalls": [0, 2]}}, "predicates": ["isOpen"]},
     "decider": {"kind": "ask"},

@@ -3,6 +3,8 @@
 import asyncio
 import logging
 import random
+import tracemalloc
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -492,6 +494,100 @@ async def test_every_record_offered_is_written_dropped_or_failed(seed: int):  # 
         int(word.lstrip("dk")) for call in desk.calls if call.startswith("write") for word in call.split()[1:]
     ]
     assert numbers == sorted(numbers)
+
+
+class Stalled(Desk):
+    """A sink that never returns from a call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open.clear()
+
+
+class Counting(Desk):
+    """A sink that keeps numbers only; it takes its time over one call in so many, or fails."""
+
+    def __init__(self, *, slow: int = 0, fails: Callable[[int], bool] = lambda _: False) -> None:
+        super().__init__()
+        self.kept: Counter[str] = Counter()
+        self._slow, self._fails, self._calls = slow, fails, 0
+
+    async def _call(self, name: str, what: str) -> None:
+        self._calls += 1
+        if self._slow and self._calls % self._slow == 0:
+            for _ in range(5):
+                await asyncio.sleep(0)
+        if self._fails(self._calls):
+            raise OSError(SECRET)
+        self.kept[name] += 1
+
+
+SINKS: dict[str, Callable[[int], Desk]] = {
+    "stalled": lambda _: Stalled(),
+    "slow": lambda _: Counting(slow=3),
+    "throwing": lambda _: Counting(fails=lambda _: True),
+    "recovering": lambda count: Counting(fails=lambda call: call < count // 4),
+}
+
+
+async def stand_up_to(kind: str, count: int) -> DecisionRecorder:
+    """Offer so many records to a sink of this kind, and now and then an outcome and an erasure."""
+    desk = SINKS[kind](count)
+    # What is logged would be kept by the test's own handlers and counted as the recorder's memory.
+    quiet = logging.getLogger("quiet")
+    quiet.setLevel(logging.CRITICAL)
+    recorder = DecisionRecorder(desk, flush_timeout=0.2, logger=quiet)
+    every, asked = count // 20, list[asyncio.Task[None]]()
+    tracemalloc.start()
+    for number in range(count):
+        recorder.record(record(number))
+        if number % every == 0:
+            asked.append(asyncio.create_task(recorder.add_outcome(confirmed(number))))
+            asked.append(asyncio.create_task(recorder.erase(f"customer-{number}")))
+        if number % 50 == 0:
+            await asyncio.sleep(0)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 20_000_000
+    await asyncio.wait_for(recorder.close(), 10)
+    told = await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), 10)
+    counters = recorder.counters
+    assert counters.written + counters.dropped + counters.failed == count
+    assert counters.outcomes_written + counters.outcomes_failed == 20
+    assert counters.erasures_written + counters.erasures_failed == 20
+    # Whoever asked was told: of an erasure always, of an outcome where it could not even be queued.
+    assert sum(isinstance(one, RecordingFailed) for one in told[1::2]) == counters.erasures_failed
+    assert all(one is None or isinstance(one, RecordingFailed) for one in told)
+    if isinstance(desk, Counting):
+        assert desk.kept["write"] == counters.written
+        assert desk.kept["outcome"] == counters.outcomes_written
+        assert desk.kept["erase"] == counters.erasures_written
+    return recorder
+
+
+@pytest.mark.socket
+@pytest.mark.parametrize("kind", SINKS)
+async def test_of_twenty_thousand_records_none_is_unaccounted_for_whatever_the_sink_does(kind: str):
+    counters = (await stand_up_to(kind, 20_000)).counters
+    match kind:
+        case "stalled":
+            assert (counters.written, counters.failed) == (0, 0)
+        case "slow":
+            assert (counters.failed, counters.outcomes_failed, counters.erasures_failed) == (0, 0, 0)
+            assert counters.written > 0
+        case "throwing":
+            assert (counters.written, counters.outcomes_written, counters.erasures_written) == (0, 0, 0)
+            assert counters.failed > 0
+        case _:
+            assert counters.failed > 0
+            assert counters.written > 0
+            assert counters.erasures_written > 0
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", SINKS)
+async def test_of_a_million_records_none_is_unaccounted_for_whatever_the_sink_does(kind: str):
+    await stand_up_to(kind, 1_000_000)
 
 
 async def test_an_outcome_that_is_still_queued_can_be_taken_back():

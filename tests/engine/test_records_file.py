@@ -1,5 +1,6 @@
 """Record files and the memory sink: written, damaged, read."""
 
+import asyncio
 import os
 import random
 import stat
@@ -20,6 +21,7 @@ from engine.records import (
     NoulAnswer,
     Outcome,
     Record,
+    RecordBrowser,
     Signal,
     line_of,
     load_records,
@@ -234,33 +236,61 @@ async def test_the_memory_sink_forgets_and_does_not_mind_orphans() -> None:
         assert sink.decisions == ()
 
 
-DAMAGES = 300
+# No flip makes one of another.
+IDS = [letter * 6 for letter in "abcdefghijkl"]
+WHOLE = [line_of(record(decision_id, state="canary " * 3)) + b"\n" for decision_id in IDS]
 
 
-def test_damage_loses_only_the_lines_it_hits(tmp_path: Path) -> None:
-    """G12: cuts, flips and joins at chosen places; every other line is read, and every lost one reported."""
+async def damaged(path: Path, chance: random.Random, *, browsing: bool) -> None:
+    """Cut, flip or join in a file: every line that was not hit is read, and one written after it too."""
+    hit, lines = chance.randrange(len(WHOLE)), list(WHOLE)
+    line, at = lines[hit], chance.randrange(1, len(lines[hit]) - 1)
+    untouched, problems = set(IDS) - {IDS[hit]}, {hit + 1}
+    match chance.choice(("cut", "cut off", "flip", "flip any", "join")):
+        case "cut":
+            lines[hit] = line[:at] + b"\n"
+        case "cut off":
+            lines[hit:] = [line[:at]]
+            untouched = set(IDS[:hit])
+        case "flip":
+            lines[hit] = line[:at] + bytes([line[at] ^ 0x80]) + line[at + 1 :]
+        case "flip any":
+            # The line may be read even so, or be two lines now.
+            lines[hit] = line[:at] + bytes([line[at] ^ 1 << chance.randrange(8)]) + line[at + 1 :]
+            problems = {hit + 1, hit + 2} if lines[hit].count(b"\n") > 1 else problems
+        case _:
+            lines[hit] = line[:at]
+            untouched -= set(IDS[hit : hit + 2])
+    await asyncio.to_thread(path.write_bytes, b"".join(lines))
+    async with JsonlSink(path) as sink:
+        await sink.write(record("after"))
+    reading = load_records(path)
+    left = {decision.record.decision_id: decision.record for decision in reading.decisions}
+    assert untouched | {"after"} <= set(left)
+    assert all(left[one].state == "canary " * 3 for one in untouched)
+    told = [problem.line for problem in reading.problems]
+    assert set(told) <= problems
+    # What was hit is read, with what the flip made of it, or told.
+    assert told or len(left) == len(WHOLE) + 1
+    assert "canary" not in str(reading.problems)
+    if browsing:
+        async with RecordBrowser(path, path.parent / "cache") as browser:
+            await browser.refresh()
+            assert await browser.problems() == reading.problems
+            assert await browser.count() == len(left)
+
+
+async def test_damage_loses_only_the_lines_it_hits(tmp_path: Path) -> None:  # G12
     chance = random.Random(12)
-    ids = [f"id-{number}" for number in range(12)]
-    whole = [line_of(record(decision_id, state="canary " * 3)) + b"\n" for decision_id in ids]
-    path = tmp_path / "r"
-    for _ in range(DAMAGES):
-        hit = chance.randrange(len(whole))
-        lines = list(whole)
-        line, at = lines[hit], chance.randrange(1, len(lines[hit]) - 1)
-        untouched = set(ids) - {ids[hit]}
-        match chance.choice(("cut", "flip", "join")):
-            case "cut":
-                lines[hit] = line[:at] + b"\n"
-            case "flip":
-                lines[hit] = line[:at] + bytes([line[at] ^ 0x80]) + line[at + 1 :]
-            case _:
-                lines[hit] = line[:at]
-                untouched -= set(ids[hit : hit + 2])
-        path.write_bytes(b"".join(lines))
-        reading = load_records(path)
-        assert {d.record.decision_id for d in reading.decisions} == untouched
-        assert [problem.line for problem in reading.problems] == [hit + 1]
-        assert "canary" not in str(reading.problems)
+    for number in range(400):
+        await damaged(tmp_path / "r.jsonl", chance, browsing=number % 10 == 0)
+
+
+@pytest.mark.soak
+async def test_ten_thousand_damages_lose_only_the_lines_they_hit(tmp_path: Path) -> None:
+    chance = random.Random(13)
+    for number in range(10_000):
+        await damaged(tmp_path / "r.jsonl", chance, browsing=number % 10 == 0)
 
 
 def test_a_replaced_record_is_still_one_decision(tmp_path: Path) -> None:

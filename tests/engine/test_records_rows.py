@@ -10,12 +10,12 @@ HERE = Path(__file__).parent
 
 FACTS = rows((HERE / "rows_records.md").read_text(encoding="utf-8"))
 
-# The numbers of each group; those of evaluation and of the panel have their tests elsewhere.
+# The numbers of each group; those of evaluation have their tests elsewhere.
 GROUPS = {
-    "R": [*range(1, 74)],
+    "R": [*range(1, 75)],
     "Q": [*range(1, 13), *range(20, 35), *range(40, 44)],
     "W": [*range(1, 11), *range(20, 28), *range(30, 46)],
-    "T": [*range(1, 16), *range(17, 21), 23, 24],
+    "T": [*range(1, 16), *range(17, 21), 22, 23, 24],
 }
 
 
@@ -28,4 +28,4 @@ def test_every_fact_has_its_row_once():
 def test_what_a_fact_names_is_a_test_that_runs(fact, tests):
     assert tests, f"{fact} has no test"
     for test in tests:
-        assert_runs(test, HERE)
+        assert_runs(test, HERE.parent if "/" in test else HERE)

@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -27,7 +28,9 @@ from engine.records import (
     NoulAnswer,
     Outcome,
     Record,
+    RecordBrowser,
     RecordedDecision,
+    RecordFile,
     RecordFilter,
     RecordTable,
     ScoreAnswer,
@@ -37,7 +40,11 @@ from engine.records import (
     StoreInUse,
     StoreRefused,
     TreePlace,
+    browsed,
+    copy_records,
+    line_of,
     load_records,
+    open_store,
 )
 from engine.records.table import answer_of, decision_of
 
@@ -199,6 +206,44 @@ async def test_an_erasure_is_not_confirmed_while_a_reader_still_holds_what_was(s
     assert CANARY.encode() not in bytes_of(store)
 
 
+async def test_of_what_was_erased_only_the_number_and_the_time_are_told(store: Path, tmp_path: Path):
+    began = datetime.now(UTC)
+    async with SqliteSink(store) as sink:
+        await sink.write_all(
+            [record(one, key) for one, key in (("a", "k"), ("b", "k"), ("c", None), ("d", None))]
+        )
+        for forget in (sink.erase_key("k"), sink.erase_key("nobody"), sink.erase_decision("d")):
+            await forget
+    erased = RecordFilter(outcome="erased")
+    async with RecordBrowser(store, tmp_path) as browser:
+        rows = await browser.rows(await browser.all_rows(erased))
+        assert [row.erased for row in rows] == [1, 2]
+        assert began <= rows[1].started <= rows[0].started <= datetime.now(UTC)
+        assert {(row.tree, row.node, row.answer, row.model, row.confidence) for row in rows} == {(None,) * 5}
+        assert await browser.newest(erased, 1) == [rows[0].row]
+        assert await browser.decision(rows[0].row) is None
+        for wanted, count in (
+            (RecordFilter(), 1),
+            (erased, 2),
+            (replace(erased, since=began), 2),
+            (replace(erased, until=began), 0),
+            (replace(erased, tree="desk"), 0),
+        ):
+            assert await browser.count(wanted) == count
+    assert b'"k"' not in everything(store.parent)
+
+
+def test_a_store_that_noted_no_erasures_yet_tells_of_none(store: Path):
+    filled(store, record("a")).close()
+    with closing(sqlite3.connect(store)) as former:
+        former.execute("DROP TABLE erasures")
+    with closing(RecordTable(store, read_only=True)) as table:
+        assert table.count(RecordFilter(outcome="erased")) == 0
+        assert table.newest(RecordFilter(outcome="erased"), 5) == []
+    with closing(filled(store, Erasure(decision_id="a"))) as table:
+        assert table.count() == 0
+
+
 # -- the same as every other sink ------------------------------------------------------------------------
 
 
@@ -229,6 +274,7 @@ class Reference:
 SINKS: dict[str, tuple[Callable[[Path], Sink], Callable[[Sink, Path], tuple[RecordedDecision, ...]]]] = {
     "memory": (lambda _: MemorySink(), lambda sink, _: sink.decisions),  # type: ignore[attr-defined]
     "jsonl": (JsonlSink, lambda _, path: load_records(path).decisions),
+    "compacted": (RecordFile, lambda _, path: load_records(path).decisions),
     "sqlite": (SqliteSink, lambda _, path: decisions(path)),
 }
 
@@ -262,14 +308,35 @@ async def orders_agree(kind: str, path: Path, seed: int) -> None:
 @pytest.mark.parametrize("kind", SINKS)
 async def test_any_order_of_items_leaves_what_the_reference_leaves(kind: str, tmp_path: Path):
     for seed in range(12):
-        await orders_agree(kind, tmp_path / f"{seed}.{kind}", seed)
+        await orders_agree(kind, tmp_path / f"{seed}-{kind}.jsonl", seed)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("kind", SINKS)
 async def test_a_thousand_orders_leave_what_the_reference_leaves(kind: str, tmp_path: Path):
     for seed in range(100, 1_100):
-        await orders_agree(kind, tmp_path / f"{seed}.{kind}", seed)
+        await orders_agree(kind, tmp_path / f"{seed}-{kind}.jsonl", seed)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "sqlite"])
+async def test_a_copied_decision_is_forgotten_by_every_key_it_ever_had(kind: str, tmp_path: Path):
+    source, target, cache = tmp_path / "from.jsonl", tmp_path / f"to.{kind}", tmp_path / "cache"
+    first, last = record("a", 'former "key"', "state"), record("a", None, "state")
+    items = (first, replace(first, erasure_key="k1"), last, right("a"), record("b", "k1"))
+    source.write_bytes(b"".join(line_of(item) + b"\n" for item in items))
+    async with open_store(target) as store:
+        with browsed(source, cache) as browser:
+            copied = await copy_records(browser, store, cache)
+            assert (copied.decisions, copied.outcomes, copied.known) == (2, 1, 0)
+        async with RecordBrowser(target, cache) as browser:
+            await browser.refresh()
+            (kept,) = [await browser.decision(row) for row in [await browser.row_of("a") or 0]]
+            assert kept == RecordedDecision(last, (right("a"),))
+            assert await browser.ids_with(Erasure(key="k1")) == ("a", "b")
+        await store.erase_key('former "key"')
+        async with RecordBrowser(target, cache) as browser:
+            await browser.refresh()
+            assert await browser.ids_with(Erasure(key="k1")) == ("b",)
 
 
 # -- finding ---------------------------------------------------------------------------------------------

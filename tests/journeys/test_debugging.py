@@ -412,9 +412,15 @@ def test_a_moment_of_the_past_never_shows_the_question_of_another(travel, tmp_pa
         assert offered(person) == ["answer.yes, as it was", "answer.unknown"]
         await look_at(person, 0)
         assert offered(person) == []
-        await look_at(person, 2)
-        assert person.running.past
+        slider = person.seen(QSlider, "timeline.slider")
+        slider.setValue(slider.maximum())
+        await asyncio.sleep(0.04)
+        assert (words(person), person.running.past) == ("Step 3 of 3", False)
         assert offered(person) == ["answer.small", "answer.unknown"]
+        assert person.window.run_command("run.back")
+        await until(lambda: words(person) == "The past: step 2 of 3")
+        assert person.window.run_command("run.newest")
+        await until(lambda: words(person) == "Step 3 of 3")
         await person.press("answer.small")
         await until(lambda: person.running.state is RunState.ENDED)
         assert person.result.verdict == "end"

@@ -83,8 +83,8 @@ class NodeTab(Pages):
         selection = document.selection if document else frozenset()
         if document is None or not selection:
             self._page = None
-            if (page := self._area.takeWidget()) is not None:
-                page.deleteLater()
+            if (gone := self._area.takeWidget()) is not None:
+                gone.deleteLater()
             self.empty.say(*_no_node(self._current))
             self.show_content(there_is=False)
             return

@@ -22,11 +22,12 @@ from designer.panels.records.detail import Detail
 from designer.panels.records.erasing import Eraser
 from designer.panels.records.filters import VALUES, FilterBar, Wanted
 from designer.panels.records.listed import PAGE, Listed, RecordList, RecordModel
-from designer.panels.records.wording import Bar, Told, bad_words, counted, outcome_of, unanswered
+from designer.panels.records.wording import Bar, Told, bad_words, erased, outcome_of, unanswered
 from designer.running import ListedRun
 from designer.tasks import launch
 from designer.workbench import Workbench
 from engine import UNKNOWN, ClassificationCompleted, ClassifyNode, TreewrightError, tree_hash
+from engine.counting import counted
 from engine.evaluate import find_cases, write_case
 from engine.records import (
     RETRACTED,
@@ -47,6 +48,7 @@ LOOK_MS: Final = 300
 """How often the store is looked at for what was written since, while the panel is seen."""
 REVIEWED: Final = RecordFilter(outcome="unconfirmed", least_confidence=0.0)
 """What there is to review: answers nobody has confirmed."""
+ERASED: Final = RecordFilter(outcome="erased")
 _FAULTS: Final = (OSError, TreewrightError, sqlite3.Error)
 _SHOW_EVERY: Final = 0.1
 _BAD_LINES: Final = 1000
@@ -240,7 +242,7 @@ class RecordsPanel(Pages):
             return ()
         listed = []
         for row in await browser.rows(rows):
-            words, tone = unanswered(row.error)
+            words, tone = erased(row.erased) if row.erased else unanswered(row.error)
             if row.confirmed or row.signals:
                 decision = await browser.decision(row.row)
                 words, tone = (words, tone) if decision is None else outcome_of(decision)
@@ -253,6 +255,8 @@ class RecordsPanel(Pages):
         shown = len(self.model.rows)
         if self._wanted.review:
             words = f"{counted(len(self._reviewed), 'answer')} reviewed · {left:,} to review"
+        elif self._wanted.filter.outcome == "erased":
+            words = counted(shown, "erasure")
         else:
             part = "" if shown == total else f"{shown:,} of "
             words = f"{part}{counted(total, 'record')} · {left:,} to review"
@@ -265,7 +269,7 @@ class RecordsPanel(Pages):
         self.counted.setToolTip(words)
         self.bad.setText(bad_words(bad))
         self.bad.setVisible(bool(bad))
-        self.show_content(total or bad)
+        self.show_content(total or bad or await browser.count(ERASED))
 
     def _choose_first(self) -> None:
         if self.table.row is None and len(self.model.rows):

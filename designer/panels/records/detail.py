@@ -7,7 +7,6 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QFrame,
-    QGridLayout,
     QHBoxLayout,
     QPushButton,
     QScrollArea,
@@ -23,9 +22,9 @@ from designer.panels.records.wording import Bar, Told, spoken
 VERBS: Final[Mapping[str, tuple[str, str]]] = {
     "show": ("Show step", "Show the node in its tree, and the step where this session has the run"),
     "test": ("Make it a test", "Add a case with the right answer beside the tree"),
-    "erase": ("Erase…", "Forget this decision for good (Delete)"),
     "signal": ("Signal…", "Note something that happened afterwards (S)"),
     "back": ("Take back", "Take back what was said of this decision last (U)"),
+    "erase": ("Erase…", "Forget this decision for good (Delete)"),
 }
 
 
@@ -44,7 +43,7 @@ class Detail(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.told: Told | None = None
-        self._node, self._cost = plain(), plain(role="label", mono=True)
+        self._node, self._cost = plain(wrap=True), plain(role="label", mono=True)
         self._node.setFont(theme.font(13, bold=True))
         self._question = Quote()
         self._question.setAccessibleName("Question")
@@ -57,12 +56,12 @@ class Detail(QScrollArea):
         self.facts.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         page = QWidget()
         head = QHBoxLayout()
-        head.addWidget(self._node)
-        head.addStretch(1)
-        head.addWidget(self._cost)
-        verbs = QGridLayout()
-        verbs.setSpacing(6)
-        verbs.setColumnStretch(3, 1)
+        head.addWidget(self._node, 1)
+        head.addWidget(self._cost, 0, Qt.AlignmentFlag.AlignTop)
+        rows = QHBoxLayout(), QHBoxLayout()
+        for row in rows:
+            row.setSpacing(6)
+            row.setAlignment(Qt.AlignmentFlag.AlignLeft)
         self.buttons: dict[str, QPushButton] = {}
         for number, (verb, (words, tip)) in enumerate(VERBS.items()):
             button = QPushButton(words)
@@ -72,20 +71,26 @@ class Detail(QScrollArea):
             button.setProperty("danger", verb == "erase")
             button.clicked.connect(lambda _=False, verb=verb: self.asked_for.emit(verb))
             self.buttons[verb] = button
-            verbs.addWidget(button, number // 3, number % 3)
+            rows[number >= 2].addWidget(button)
         layout = QVBoxLayout(page)
         layout.setContentsMargins(14, 10, 14, 12)
         layout.setSpacing(8)
         layout.addLayout(head)
         layout.addWidget(self._question)
         layout.addWidget(self.bars)
-        layout.addLayout(verbs)
+        for row in rows:
+            layout.addLayout(row)
         layout.addWidget(plain("Decided from", role="label"))
         layout.addWidget(self.state, 1)
         layout.addWidget(self.facts)
         self._page = page
         self.setWidget(page)
         self.show_told(None)
+
+    def minimumSizeHint(self) -> QSize:
+        """As wide as what it shows: nothing of it is cut off at the side."""
+        bar = self.verticalScrollBar().sizeHint().width()
+        return QSize(self._page.minimumSizeHint().width() + bar, 0)
 
     def show_told(self, told: Told | None, *, read_only: str | None = None) -> None:
         """Show this decision, or nothing; ``read_only`` says why nothing can be changed."""
@@ -154,11 +159,11 @@ class Bars(QWidget):
         plain_font, strong = theme.font(13), theme.font(13, bold=True)
         metrics = QFontMetrics(strong)
         left = self._KEY if self._keys else 0
-        names = left + min(
-            self.width() // 3, 12 + max((metrics.horizontalAdvance(b.words) for b in self._bars), default=0)
-        )
         measured = any(bar.share is not None for bar in self._bars)
         marks = 90 if any(bar.confirmed for bar in self._bars) else 0
+        most = self.width() // 3 if measured else self.width() - left - marks
+        longest = max((metrics.horizontalAdvance(bar.words) for bar in self._bars), default=0)
+        names = left + min(most, 12 + longest)
         room = max(40, self.width() - names - 50 - marks)
         for number, bar in enumerate(self._bars):
             top = number * self._ROW

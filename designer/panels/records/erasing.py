@@ -10,11 +10,12 @@ from PySide6.QtWidgets import QWidget
 
 from designer import dialogs
 from designer.document.folders import state_folder
-from designer.panels.records.wording import counted, node_of, time_of
+from designer.panels.records.wording import node_of, time_of
 from designer.settings import cache_folder, data_folder
 from designer.traces import WHAT_HAPPENS, Ids, Trace, traces_of, wipe
 from designer.workbench import Workbench
 from engine import RecordingFailed, TreewrightError
+from engine.counting import counted
 from engine.records import Erasure, RecordedDecision
 
 _LISTED: Final = 40

@@ -30,6 +30,7 @@ OUTCOMES: Final = (
     ("unconfirmed", "Not confirmed"),
     ("signal", "With a signal"),
     ("none", "None"),
+    ("erased", "Erased"),
 )
 
 ALL: Final = RecordFilter()

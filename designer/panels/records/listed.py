@@ -61,13 +61,13 @@ class _Column:
 
 
 COLUMNS: Final = (
-    _Column("Time", lambda one: time_of(one.row.started), 114, mono=True),
+    _Column("Time", lambda one: time_of(one.row.started), 108, mono=True),
     _Column("Tree", lambda one: f"{one.row.tree} {one.row.version}" if one.row.tree else "", part=4),
     _Column("Node", lambda one: one.row.node or "", part=4),
-    _Column("Answer", lambda one: one.row.answer or "—", part=4, bold=True),
+    _Column("Answer", lambda one: one.row.answer or "—", part=6, bold=True),
     _Column("Confidence", lambda one: confidence_of(one.row), 82, mono=True),
-    _Column("Model", lambda one: one.row.model or "", part=4, tone=lambda _: "secondary"),
-    _Column("Outcome", lambda one: one.outcome, part=6, tone=lambda one: one.tone),
+    _Column("Model", lambda one: one.row.model or "", part=3, tone=lambda _: "secondary"),
+    _Column("Outcome", lambda one: one.outcome, part=5, tone=lambda one: one.tone),
 )
 
 Fetch = Callable[[Sequence[int]], Awaitable[Sequence[Listed]]]

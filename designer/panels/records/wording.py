@@ -3,11 +3,12 @@
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
 from designer.document.names import one_line
+from engine.counting import counted
 from engine.records import (
     Answer,
     AskedQuestion,
@@ -45,10 +46,10 @@ class Told:
     decision: RecordedDecision
     node: str
     cost: str
-    asked: str
-    bars: tuple[Bar, ...]
-    state: str
-    facts: str
+    asked: str = field(repr=False)
+    bars: tuple[Bar, ...] = field(repr=False)
+    state: str = field(repr=False)
+    facts: str = field(repr=False)
 
     @classmethod
     def of(cls, decision: RecordedDecision) -> "Told":
@@ -90,6 +91,11 @@ def unanswered(error: str | None, reason: str | None = None) -> tuple[str, str |
     if error is not None:
         return f"no answer: {error}", "bad"
     return (f"to review: {reason}", "warn") if reason is not None else ("", None)
+
+
+def erased(number: int) -> tuple[str, str | None]:
+    """What is told of an erasure: how many decisions it took, and nothing of them."""
+    return f"{counted(number, 'decision')} erased", "secondary"
 
 
 def bars_of(decision: RecordedDecision) -> tuple[Bar, ...]:
@@ -206,11 +212,6 @@ def time_of(at: datetime) -> str:
     if local.date() == now.date():
         return f"{local:%H:%M:%S}"
     return f"{local:%d %b %H:%M}" if local.year == now.year else f"{local:%d %b %Y}"
-
-
-def counted(number: int, word: str) -> str:
-    """A number of things: "1 record", "20,000 records"."""
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def bad_words(bad: Sequence[BadLine]) -> str:
