@@ -224,7 +224,7 @@ SOURCES = (
     "checks/__init__.py",
     "asking.py",
     "project.py",
-    "predicates.py",
+    "actions/__init__.py",
     "evaluate/cases.py",
     "cli.py",
 )

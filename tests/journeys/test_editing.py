@@ -128,10 +128,10 @@ def test_what_is_pasted_lands_at_the_pointer_and_keeps_outgoing_branches_with_sh
         canvas = person.window.canvas
         spot = QPoint(400, 500)
         await by_hand(lambda: QTest.mouseMove(canvas.viewport(), spot))
+        at = canvas.mapToScene(spot)
         await key(person, KEY.Key_V, CTRL)
         assert branches(person, "verify-2") == {}
         place = person.document.draft.places["verify-2"]
-        at = canvas.mapToScene(spot)
         assert abs(place.x - at.x()) <= 11
         assert abs(place.y + 17 - at.y()) <= 11
         await key(person, KEY.Key_V, CTRL | SHIFT)
