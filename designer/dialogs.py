@@ -8,7 +8,7 @@ as cancelled; a coroutine that is cancelled takes its dialog with it.
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, cast
 
@@ -30,6 +30,7 @@ from shiboken6 import isValid
 
 from designer.document.names import one_line
 from designer.forms import Combo, Listing, ModelForm, Note, Text, plain
+from engine import DataItem
 
 if TYPE_CHECKING:
     from PySide6.QtPrintSupport import QPrinter
@@ -179,33 +180,80 @@ async def ask_trust(parent: QWidget | None, folder: Path, *, code: bool = True, 
 
 async def ask_property(parent: QWidget | None, known: Mapping[str, str]) -> tuple[str, str] | None:
     """A state property and the value it shall have from here on; the known ones are offered with theirs."""
-    name, value = QComboBox(), QLineEdit()
-    name.setObjectName("property.name")
-    name.setEditable(True)
-    name.addItems(list(known))
-    name.setAccessibleName("State property")
+    name, value = _offering(list(known), "property.name", "State property"), QLineEdit()
     value.setObjectName("property.value")
     value.setAccessibleName("Value")
-    value.setText(known.get(name.currentText(), ""))
-    name.currentTextChanged.connect(lambda text: value.setText(known[text]) if text in known else None)
-    fields = QWidget()
-    column = QVBoxLayout(fields)
-    column.setContentsMargins(0, 0, 0, 0)
-    column.setSpacing(5)
-    for label, field in (("State property", name), ("Value", value)):
-        column.addWidget(plain(label, role="label"))
-        column.addWidget(field)
-    dialog = _Question(
+
+    def show(text: str) -> None:
+        if text in known:
+            value.setText(known[text])
+
+    name.currentTextChanged.connect(show)
+    show(name.currentText())
+    chosen = await _ask_again(
         parent,
         "Change a state property and run again",
         "The run begins again with what was recorded. From this moment on it has the new value, and "
         "questions that are no longer the same are asked again.",
-        (Button("cancel", "Cancel"), Button("run", "Run again", primary=True)),
-        "",
-        fields,
+        {"State property": name, "Value": value},
     )
-    chosen = await _answered(dialog) and dialog.pressed == "run" and name.currentText().strip()
-    return (name.currentText().strip(), value.text()) if chosen else None
+    return (name.currentText().strip(), value.text()) if chosen and name.currentText().strip() else None
+
+
+async def ask_item(parent: QWidget | None, known: Sequence[DataItem]) -> DataItem | None:
+    """A data item as it shall be from here on; the known ones are offered as they are."""
+    newest = {item.id: item for item in known}
+    name = _offering(list(newest), "item.id", "Data item")
+    source, kind, content = QLineEdit(), QLineEdit(), Text(lines=4)
+    for field, words in ((source, "Source"), (kind, "Type"), (content, "Content")):
+        field.setObjectName(f"item.{words.lower()}")
+        field.setAccessibleName(words)
+
+    def show(text: str) -> None:
+        if text in newest:
+            item = newest[text]
+            source.setText(item.source)
+            kind.setText(item.type)
+            content.setPlainText(item.content)
+
+    name.currentTextChanged.connect(show)
+    show(name.currentText())
+    chosen = await _ask_again(
+        parent,
+        "Change a data item and run again",
+        "The run begins again with what was recorded, but with this item in place of the one of its id, or "
+        "added to the others. Questions that are no longer the same are asked again.",
+        {"Data item": name, "Source": source, "Type": kind, "Content": content},
+    )
+    id = name.currentText().strip()
+    if not (chosen and id):
+        return None
+    item = newest.get(id) or DataItem(id, "", "", "")
+    return replace(item, source=source.text(), type=kind.text(), content=content.toPlainText())
+
+
+def _offering(known: Sequence[str], id: str, words: str) -> QComboBox:
+    """A field for a name, which offers those that are known."""
+    name = QComboBox()
+    name.setObjectName(id)
+    name.setEditable(True)
+    name.addItems(list(known))
+    name.setAccessibleName(words)
+    return name
+
+
+async def _ask_again(parent: QWidget | None, title: str, text: str, fields: Mapping[str, QWidget]) -> bool:
+    """Whether to run again with what these fields say."""
+    page = QWidget()
+    column = QVBoxLayout(page)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(5)
+    for label, field in fields.items():
+        column.addWidget(plain(label, role="label"))
+        column.addWidget(field)
+    buttons = (Button("cancel", "Cancel"), Button("run", "Run again", primary=True))
+    dialog = _Question(parent, title, text, buttons, "", page)
+    return await _answered(dialog) and dialog.pressed == "run"
 
 
 async def ask_case(

@@ -125,7 +125,11 @@ class Workbench(QObject):
         self._watcher.fileChanged.connect(lambda _: self._written.start())
         self._written.timeout.connect(self.look_outside)
         self.running = RunController(
-            self._prepare, self._has_model, self, withheld=lambda document: document in self._withheld
+            self._prepare,
+            self._has_model,
+            self,
+            withheld=lambda document: document in self._withheld,
+            erasure_key=self._erasure_key,
         )
         self.proof = Proof(self)
         self.running.state_changed.connect(self._note_state)
@@ -447,6 +451,11 @@ class Workbench(QObject):
         )
         entered = self._parameters.get(document, {})
         return session, inputs_of(case, {**self.default_parameters(document), **entered})
+
+    def _erasure_key(self, document: Document, parameters: Mapping[str, str]) -> str | None:
+        """Whom the decisions of a run are about, where the project names the parameter that says so."""
+        settings = self._project(document)[0].trees.get(document.draft.tree.tree_id)
+        return (settings and parameters.get(settings.erasure_key_parameter or "")) or None
 
     def _note_state(self, state: object) -> None:
         if state is RunState.ENDED and is_running():

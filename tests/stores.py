@@ -75,10 +75,11 @@ def filled(path: Path, count: int) -> Path:
         with path.open("wb") as file:
             file.writelines(line_of(record) + b"\n" for record in records(count))
         return path
-    table = RecordTable(path)
+    table = RecordTable(path, indexed=False)
     with table.change():
         for record in records(count):
             table.put(record)
+    table.index()
     table.forget_journal()
     table.close()
     return path

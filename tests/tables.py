@@ -22,16 +22,22 @@ def rows(part: str) -> list[tuple[str, list[str]]]:
 
 def assert_runs(test: str, folder: Path) -> None:
     """That the test a row names, by its path from a folder, is there and runs whenever the tests do."""
+    source = source_of(test, folder)
+    assert not re.search(r"\bpytest\.(mark\.)?(skip|xfail|importorskip|soak)", source), (
+        f"{test} does not always run"
+    )
+
+
+def source_of(test: str, folder: Path) -> str:
+    """The source of the test a row names, decorators included; a row that names none that is there fails."""
     match = _TEST.fullmatch(test)
     assert match, f"{test!r} is no name of a test"
     file, name, case = match.groups()
     source = _sources(folder / file).get(name)
     assert source is not None, f"{test} is not there"
-    assert not re.search(r"\bpytest\.(mark\.)?(skip|xfail|importorskip|soak)", source), (
-        f"{test} does not always run"
-    )
     if case is not None:
         assert f'"{case}"' in (folder / file).read_text(encoding="utf-8"), f"{test} has no such case"
+    return source
 
 
 @cache

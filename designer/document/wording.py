@@ -48,6 +48,30 @@ def ending(result: RunResult) -> str:
             return f"Stopped: {result.error or result.outcome}"
 
 
+def unused(code: str) -> str:
+    """Why a reply of a model could not be used; a code nobody knows is shown as it is."""
+    return _UNUSED.get(code, code)
+
+
+_UNUSED: Final = {
+    "empty": "it is empty",
+    "not_json": "it is no JSON",
+    "leading_text": "there is text before the JSON object",
+    "trailing_text": "there is text after the JSON object",
+    "two_values": "there is more than one JSON object",
+    "too_deep": "it is nested too deep",
+    "duplicate_key": "a member is there twice",
+    "root_not_object": "it is no JSON object",
+    "answer_missing": "it has no answer",
+    "answer_not_string": "its answer is no text",
+    "not_allowed": "its answer is none of the allowed ones",
+    "truncated": "it was cut off at its limit",
+    "refused": "the model refused",
+    "filtered": "the provider held it back",
+    "pinned": "unknown is pinned",
+}
+
+
 def remedy(error: str) -> str:
     """What can be done about a model that could not be asked, given what was said of it; may be empty."""
     return next((words for pattern, words in _REMEDIES.items() if re.search(pattern, error)), "")

@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import QComboBox, QStyleOptionComboBox
+from PySide6.QtWidgets import QComboBox, QStyle, QStyleOptionComboBox
 
 ROWS = 14
 """Entries a list shows at most without scrolling."""
@@ -33,7 +33,13 @@ class Combo(QComboBox):
 
     def initStyleOption(self, option: QStyleOptionComboBox) -> None:
         super().initStyleOption(option)
-        option.currentText = f"{self._caption}{option.currentText}"
+        field = self.style().subControlRect(
+            QStyle.ComplexControl.CC_ComboBox, option, QStyle.SubControl.SC_ComboBoxEditField, self
+        )
+        # Qt would cut it off without a sign.
+        option.currentText = self.fontMetrics().elidedText(
+            f"{self._caption}{option.currentText}", Qt.TextElideMode.ElideRight, field.width() - 2
+        )
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()

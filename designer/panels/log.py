@@ -7,7 +7,7 @@ from functools import singledispatch
 from typing import Final, TypeAlias
 
 from designer.document.names import titles_of
-from designer.document.wording import ending
+from designer.document.wording import ending, unused
 from designer.forms import Column, Empty, Pages, Table
 from designer.running import ListedRun, LogLine
 from designer.workbench import Workbench
@@ -151,7 +151,7 @@ def _(event: RunStarted, _title: _Title) -> Line:
 @_told.register
 def _(event: AttemptCompleted, _title: _Title) -> Line | None:
     rejected = event.attempt.rejected
-    return Line(f"The reply could not be used: {rejected}", event.node, "warn") if rejected else None
+    return Line(f"The reply could not be used: {unused(rejected)}", event.node, "warn") if rejected else None
 
 
 @_told.register
@@ -177,7 +177,7 @@ def _(event: NodeVisited, title: _Title) -> Line:
     visit = event.visit
     if visit.branch is None or visit.next is None:
         return Line(f"Verdict {visit.outcome}" if visit.type == "terminal" else "Not finished", visit.node)
-    return Line(f"{visit.branch} → {title(visit.next)}{' (forced)' if visit.forced else ''}", visit.node)
+    return Line(f"{visit.branch} → {title(visit.next)}{' (pinned)' if visit.forced else ''}", visit.node)
 
 
 @_told.register

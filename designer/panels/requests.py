@@ -7,6 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSplitter
 
 from designer.document.names import titles_of
+from designer.document.wording import unused
 from designer.forms import Column, Empty, Listing, Pages, Table
 from designer.workbench import Workbench
 from engine import AttemptCompleted, Tree
@@ -26,9 +27,10 @@ class Row:
 
     @property
     def reply(self) -> str:
-        """What came of it, in a few words."""
+        """What came back, after why it could not be used."""
         attempt = self.event.attempt
-        return attempt.rejected or attempt.content or ""
+        why = f"Not used, {unused(attempt.rejected)}: " if attempt.rejected else ""
+        return f"{why}{attempt.content or '(nothing)'}"
 
     @property
     def left_out(self) -> str:
@@ -105,5 +107,5 @@ def _told(event: AttemptCompleted) -> str:
     parts = [(_WHO.get(message.role, message.role), message.content) for message in attempt.messages]
     parts.append(("Reply", attempt.content or "(nothing)"))
     if attempt.rejected:
-        parts.append(("Not used", attempt.rejected))
+        parts.append(("Not used", f"The reply could not be used: {unused(attempt.rejected)}."))
     return "\n\n".join(f"{who}\n{text}" for who, text in parts)[:_SHOWN]

@@ -220,13 +220,13 @@ class RunPanel(Pages):
         ends = " The run that goes on ends then." if self._running.active else ""
         self.instead.setText(f"Answer something else to run again from here.{ends}")
         offered: object = (before.node, self._running.position) if before else self._waits_here()
-        if self._running.past and offered == self._offered:
+        if offered is not None and offered == self._offered:
             self._say()
             return
         self._offered = offered
-        # A question and its answers need all the room there is.
-        self._rest.setVisible(offered is None)
-        self._asking.setVisible(offered is not None)
+        # A question needs all the room there is, and both pages at once would make the window grow.
+        page, other = (self._rest, self._asking) if offered is None else (self._asking, self._rest)
+        other.hide()
         self.instead.setVisible(before is not None)
         self._buttons.clear()
         if before is not None:
@@ -242,6 +242,7 @@ class RunPanel(Pages):
                 self._offer(answer, key, partial(self._running.answer, answer))
             self._offer(UNKNOWN, "0", partial(self._running.answer, None), quiet=True)
         self._say()
+        page.show()
         self._ask_for_room()
 
     def _waits_here(self) -> Question | None:

@@ -1,11 +1,12 @@
 """The state of a run: its properties, with what the latest step changed, and the data it has gathered."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QPushButton, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QVBoxLayout, QWidget
 
 from designer import dialogs
 from designer.document.names import one_line
@@ -67,18 +68,17 @@ class StatePanel(Pages):
         for table in (self.properties, self.data):
             table.setMinimumHeight(_LEAST)
             split.addWidget(table)
-        self.change = QPushButton("Change a property and run again…")
-        self.change.setObjectName("button.changeProperty")
-        self.change.setProperty("quiet", True)
-        self.change.setAutoDefault(False)
-        self.change.setToolTip("Begin the run again, with another value from the shown moment on")
-        self.change.clicked.connect(lambda: launch(self._change()))
+        buttons = QHBoxLayout()
+        buttons.setSpacing(0)
+        buttons.addWidget(_button("changeProperty", "Change a property…", "value", self._change_property))
+        buttons.addWidget(_button("changeItem", "Change a data item…", "item", self._change_item))
+        buttons.addStretch(1)
         page = QWidget()
         column = QVBoxLayout(page)
         column.setContentsMargins(0, 0, 0, 4)
         column.setSpacing(2)
         column.addWidget(split, 1)
-        column.addWidget(self.change, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addLayout(buttons)
         super().__init__(
             page,
             Empty(
@@ -114,16 +114,36 @@ class StatePanel(Pages):
             self.data.show_rows(items)
         self.show_content(mine and running.length > 0)
 
-    async def _change(self) -> None:
-        running, step = self._running, self._running.step_number
-        known = {name: str(value) for name, value in running.trail.properties.items() if value is not None}
+    async def _change_property(self) -> None:
+        step, there = self._running.step_number, self._running.trail.properties
+        known = {name: str(value) for name, value in there.items() if value is not None}
         given = await dialogs.ask_property(self.window(), known)
-        if given is None:
-            return
+        if given is not None:
+            self._fork(partial(self._running.fork, step, properties=dict([given])))
+
+    async def _change_item(self) -> None:
+        step = self._running.step_number
+        given = await dialogs.ask_item(self.window(), self._running.trail.data)
+        if given is not None:
+            self._fork(partial(self._running.fork, step, data=(given,)))
+
+    def _fork(self, fork: Callable[[], None]) -> None:
         try:
-            running.fork(step, properties=dict([given]))
+            fork()
         except ValueError as error:
             self._workbench.trouble.emit(str(error))
+
+
+def _button(
+    id: str, words: str, what: str, change: Callable[[], Coroutine[object, object, None]]
+) -> QPushButton:
+    button = QPushButton(words)
+    button.setObjectName(f"button.{id}")
+    button.setProperty("quiet", True)
+    button.setAutoDefault(False)
+    button.setToolTip(f"Begin the run again, with another {what} from the shown moment on")
+    button.clicked.connect(lambda: launch(change()))
+    return button
 
 
 def latest_action(events: Sequence[Event]) -> ActionCompleted | None:

@@ -105,9 +105,11 @@ class RunController(QObject):
         parent: QObject | None = None,
         *,
         withheld: Callable[[Document], bool] = lambda _: False,
+        erasure_key: Callable[[Document, Mapping[str, str]], str | None] = lambda *_: None,
     ) -> None:
         super().__init__(parent)
         self._prepare, self._is_live, self._is_withheld = prepare, live, withheld
+        self._erasure_key = erasure_key
         self.state = RunState.IDLE
         self.question: Question | None = None
         self.case: Case | None = None
@@ -507,6 +509,7 @@ class RunController(QObject):
             )
         told, person = partial(self._note_stale, run), PersonDecider(self._ask)
         session, inputs = run.answering.prepared(session, inputs, tree, person, plan=run.plan, told=told)
+        inputs = replace(inputs, erasure_key=self._erasure_key(run.document, inputs.parameters))
         self._list(run)
         self.shown, self._position, self._standing, self.hit = run, None, None, None
         self._goal = goal

@@ -63,6 +63,7 @@ class RecordBrowser:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="browse")
         self._seen, self._closed = -1, False
         self._stamp: tuple[int, int, int] | None = None
+        self._to_forget = False
 
     def close(self) -> None:
         """Stop what runs and give the files back; a second time does nothing."""
@@ -207,8 +208,11 @@ class RecordBrowser:
                 if number % _LINES == 0:
                     break
             self._table.note(file=there.st_ino, done=done, lines=number, print=_print_of(self._file, done))
-        if erased:
+        # A file written anew has forgotten something too. What fails is tried again at the next look.
+        self._to_forget = self._to_forget or erased or not fits
+        if self._to_forget:
             self._table.forget_journal()
+            self._to_forget = False
         more = number > facts.get("lines", 0) or not fits
         if not more:
             self._stamp = stamp

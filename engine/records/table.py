@@ -214,7 +214,7 @@ class RecordTable:
             tree and tree.execution_id,
             answer_of(record),
             answer and answer.confidence,
-            record.served_model or record.requested_model or record.default_model,
+            record.served_model or record.requested_model or record.default_model or None,
             record.error_kind,
             int(record.cached),
             line,

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QLabel
 from designer import dialogs
 from designer.panels.records import RecordsPanel
 from designer.panels.records.listed import PAGE, RecordModel
-from designer.panels.records.wording import Bar, answer_of, bars_of, outcome_of
+from designer.panels.records.wording import Bar, answer_of, bars_of, outcome_of, state_of
 from designer.settings import Settings
 from designer.tasks import cancel_all
 from designer.workbench import Workbench
@@ -167,6 +167,24 @@ def test_without_records_it_says_how_they_come_about(qtbot, bench, drive):
         await asyncio.sleep(0.02)
         assert panel.currentWidget() is panel.empty
         assert "Run a tree" in panel.empty.text
+
+    drive(story)
+
+
+def test_a_narrow_list_leaves_out_what_the_detail_says_too(qtbot, bench, drive):
+    put(bench, record(1))
+
+    async def story():
+        panel = await shown(qtbot, bench, 1)
+        titles = [panel.model.headerData(c, Qt.Orientation.Horizontal) for c in range(7)]
+
+        def left_out():
+            return [title for c, title in enumerate(titles) if panel.table.isColumnHidden(c)]
+
+        sideways = panel.table.horizontalScrollBar()
+        for width, left in ((1600, []), (800, ["Model"]), (700, ["Tree", "Model"]), (1600, [])):
+            panel.resize(width, 300)
+            await until(lambda: left_out() == left and sideways.maximum() == 0)  # noqa: B023 - at once
 
     drive(story)
 
@@ -703,6 +721,15 @@ def test_what_became_of_a_decision_is_told_in_a_few_words(decision, words, tone)
 def test_the_confirmation_with_the_later_time_stands():
     later, earlier = confirmed("yes", AT + timedelta(hours=1)), confirmed("no")
     assert RecordedDecision(record(), (later, earlier)).confirmed == {"automatable": "yes"}
+
+
+@pytest.mark.parametrize("state", ["word " * 30_000, "x" * 150_000, "1\n" * 20_000, [1] * 20_000])
+def test_of_a_huge_state_so_much_is_shown_that_the_window_does_not_wait(state):
+    lines = state_of(record(state=state)).split("\n")
+    assert lines[-1] == "… cut for display"
+    assert len(lines) <= 5_001
+    assert max(map(len, lines)) <= 1_001
+    assert sum(map(len, lines)) > 5_000
 
 
 def test_possible_answers_are_bars_with_the_given_and_the_confirmed_marked():

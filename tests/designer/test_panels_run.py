@@ -56,8 +56,9 @@ def drive(aloop, bench):
     return run
 
 
-def key(panel, digit):
+async def key(panel, digit):
     panel.activateWindow()
+    await until(panel.isActiveWindow)
     QTest.keyClick(panel, getattr(Qt.Key, f"Key_{digit}"))
 
 
@@ -75,7 +76,7 @@ def test_a_question_is_answered_with_a_number_key(qtbot, bench, document, drive)
             "answer.unknown",
         ]
         assert [button.shortcut().toString() for button in panel.answers] == ["1", "2", "0"]
-        key(panel, "2")
+        await key(panel, "2")
         await until(lambda: bench.running.state is RunState.ENDED)
         assert bench.running.trail.result.verdict == "refused"
         assert panel.state.text() == "Ended with the verdict refused."

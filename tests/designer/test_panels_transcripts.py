@@ -3,6 +3,7 @@
 import asyncio
 import os
 import threading
+from datetime import datetime
 
 import pytest
 from PySide6.QtCore import Qt, QUrl
@@ -100,17 +101,33 @@ def draw(aloop, view, text, spot=Spot(0)):  # noqa: B008  (frozen)
 
 
 def test_transcripts_are_listed_newest_first_and_other_files_are_not(qtbot, bench, drive):
-    write(bench, "20261102-081530-Decision-tree-old.md", headed("r1"))
-    write(bench, "20261102-081630-Decision-tree-new.md", "new")
+    year = datetime.now().astimezone().year
+    write(bench, "20011102-081530-Decision-tree-old.md", headed("r1"))
+    write(bench, f"{year}0102-081630-Decision-tree-new.md", "new")
     write(bench, "notes.txt", "no transcript")
-    (bench.transcripts_folder / "20261102-081730-link.md").symlink_to("/etc/hostname")
+    (bench.transcripts_folder / f"{year}0102-081730-link.md").symlink_to("/etc/hostname")
 
     async def story():
         panel = shown(qtbot, bench)
         await until(lambda: names(panel) == ["new", "old"])
         cells = [[panel.table.model().index(row, c).data() for c in range(4)] for row in range(2)]
-        assert cells[0] == ["2026-11-02 08:16", "20261102-081630-Decision-tree-new", "", "3 B"]
-        assert cells[1][2] == "Terminal"
+        assert cells[0] == ["02 Jan 08:16", f"{year}0102-081630-Decision-tree-new", "", "3 B"]
+        assert cells[1][::2] == ["02 Nov 2001", "Terminal"]
+
+    drive(story)
+
+
+def test_a_narrow_list_says_no_sizes_and_needs_no_scrolling_sideways(qtbot, bench, drive):
+    write(bench, "20261102-081530-one.md", "first")
+
+    async def story():
+        panel = shown(qtbot, bench)
+        await until(lambda: panel.table.rows)
+        for width, sizes in ((1400, True), (640, False)):
+            panel.resize(width, 400)
+            await until(lambda: panel.table.isColumnHidden(3) is not sizes)  # noqa: B023 - at once
+            await until(lambda: panel.table.horizontalScrollBar().maximum() == 0)
+            assert panel.table.columnWidth(1) > 50
 
     drive(story)
 
@@ -570,7 +587,7 @@ def test_all_transcripts_are_searched_and_a_hit_opens_its_file_there(qtbot, benc
         hits = panel.found.table.rows
         assert [hit.line for hit in hits] == ["the Needle of 20", "the Needle of 10", "the Needle of 0"]
         assert panel.found.table.model().index(0, 0).data() == "2026-11-02 08:15"
-        assert not panel.found.cancel.isVisible()
+        await until(lambda: not panel.found.cancel.isVisible())
         QTest.keyClick(panel.sought, Qt.Key.Key_Return)
         QTest.keyClick(panel.found.table, Qt.Key.Key_Down)
         QTest.keyClick(panel.found.table, Qt.Key.Key_Return)

@@ -23,6 +23,7 @@ from designer.running import (
     pinned,
     replayed,
 )
+from designer.running import controller as driving
 from designer.settings import Settings
 from designer.workbench import Workbench
 from engine import (
@@ -696,6 +697,93 @@ def test_looking_at_any_moment_of_a_long_run_folds_few_events(on_bench, monkeypa
         bench.controller.go_to(301)
         _ = bench.controller.trail
         assert len(folded) == 1
+
+    on_bench(fetching(), act, Does("loadOrder", found(None)))
+
+
+class Timers:
+    """The timers of a controller, on a clock that only the test moves."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self._made: list[Timer] = []
+
+    def make(self, _parent: object, *, interval: int, singleShot: bool = False) -> "Timer":  # noqa: N803 (Qt's)
+        self._made.append(Timer(self, interval, once=singleShot))
+        return self._made[-1]
+
+    def pass_by(self, milliseconds: int) -> None:
+        for _ in range(milliseconds):
+            self.now += 1
+            for timer in self._made:
+                timer.look()
+
+
+class Timer:
+    """What a controller uses of a timer of Qt's."""
+
+    def __init__(self, timers: Timers, interval: int, *, once: bool) -> None:
+        self._timers, self._interval, self._once = timers, interval, once
+        self._due: int | None = None
+        self._called: list[Callable[[], object]] = []
+        self.timeout = self
+
+    def connect(self, call: Callable[[], object]) -> None:
+        self._called.append(call)
+
+    def isActive(self) -> bool:
+        return self._due is not None
+
+    def start(self) -> None:
+        self._due = self._timers.now + self._interval
+
+    def stop(self) -> None:
+        self._due = None
+
+    def look(self) -> None:
+        if self._due is not None and self._due <= self._timers.now:
+            self._due = None if self._once else self._timers.now + self._interval
+            for call in self._called:
+                call()
+
+
+class Hurrying:
+    """A decider between whose answers pass some milliseconds; it notes when which visit of its node began."""
+
+    def __init__(self, timers: Timers, chance: random.Random) -> None:
+        self._timers, self._chance = timers, chance
+        self.begun: dict[int, int] = {}
+
+    def for_run(self) -> "Hurrying":
+        return self
+
+    async def decide(self, question: Question) -> Decision:
+        await question.desk.before_attempt(1)
+        self.begun[question.visit] = self._timers.now
+        hurried = self._chance.random() < 0.97
+        self._timers.pass_by(self._chance.choice([0, 1, 5, 12] if hurried else [40, 150]))
+        return Decision("yes" if question.visit < 60 else "no", provider="hurrying")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_whatever_happens_is_shown_within_a_tenth_of_a_second(on_bench, monkeypatch, seed):
+    timers = Timers()
+    monkeypatch.setattr(driving, "QTimer", timers.make)
+
+    async def act(bench: Bench) -> None:
+        bench.live = hurrying = Hurrying(timers, random.Random(seed))
+        seen: dict[int, int] = {}
+
+        def note(trail: Trail) -> None:
+            for visits in range(trail.usage.node_visits + 1):
+                seen.setdefault(visits, timers.now)
+
+        bench.controller.trail_changed.connect(note)
+        await bench.run()
+        # Each time around three nodes are visited, this one last.
+        late = [seen[3 * visit] - begun for visit, begun in hurrying.begun.items()]
+        assert (len(late), max(late) <= 100) == (60, True), max(late)
+        assert len(bench.trails) < len(bench.controller.events) / 2
 
     on_bench(fetching(), act, Does("loadOrder", found(None)))
 

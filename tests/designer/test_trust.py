@@ -8,7 +8,7 @@ from designer.cli import app
 from designer.document.document import Document
 from designer.workbench import Workbench
 from engine import write_tree
-from tests.builders import action, as_bytes, terminal, tree
+from tests.builders import action, as_bytes, condition, terminal, tree
 
 TRIPWIRE = """
 import pathlib
@@ -62,6 +62,30 @@ def test_a_folder_that_is_no_longer_trusted_is_not_executed_when_it_is_opened_ag
     document = opened(bench, path)
     assert document.catalog.actions.keys() == {"note"}
     assert not (tmp_path / "EXECUTED").exists()
+
+
+HOW = "Python code of its folder is used only once you trust it: press 'Trust this folder…' under Answers."
+
+
+def test_a_run_that_lacks_what_is_not_trusted_says_how_to_trust_it(bench: Workbench, tmp_path: Path):
+    document = opened(bench, project(tmp_path, note=NOTE))
+    assert bench.running.reason_not_ready(document) == (
+        f"There is no action 'ours' here, which 'ours' asks for. {HOW} Or pin what it would do."
+    )
+    bench.trust(tmp_path)
+    assert bench.running.reason_not_ready(document) is None
+
+
+def test_so_does_one_that_lacks_a_predicate(bench: Workbench, tmp_path: Path):
+    project(tmp_path)
+    asked = tree(test=condition("ours", then="end", otherwise="end"), end=terminal("end"))
+    path = tmp_path / "tree.json"
+    path.write_bytes(write_tree(asked))
+    document = opened(bench, path)
+    assert bench.running.reason_not_ready(document) == f"Fix the error under Problems first. {HOW}"
+    (tmp_path / "treewright.json").write_bytes(as_bytes({}))
+    document = opened(bench, path)
+    assert bench.running.reason_not_ready(document) == "Fix the error under Problems first."
 
 
 def test_actions_that_do_not_fit_are_told_and_the_document_opens_all_the_same(

@@ -114,12 +114,17 @@ async def test_a_growing_file_is_followed_and_a_line_in_the_making_waited_for(op
     assert await opened.problems() == ()
 
 
+def index_of(path: Path) -> bytes:
+    """Every byte of what is kept of a record file elsewhere."""
+    return b"".join(file.read_bytes() for file in sorted((path.parent / "cache").iterdir()))
+
+
 async def test_an_erasure_in_the_file_reaches_the_list_and_the_index_itself(opened: RecordBrowser):
     append(opened.path, Erasure(key="k1"))
     assert await opened.refresh()
     assert await ids(opened) == "dc"
     assert await opened.count() == 2
-    held = b"".join(file.read_bytes() for file in sorted((opened.path.parent / "cache").iterdir()))
+    held = index_of(opened.path)
     assert b"run-2" not in held
     assert b"k1" not in held
 
@@ -149,6 +154,7 @@ async def test_an_index_is_used_again_and_made_anew_where_the_file_is_another(
         fresh.rename(file)
         assert await again.refresh()
         assert await ids(again) == "z"
+        assert b"run-2" not in index_of(file)
         emptied(file)
         assert await again.refresh()
         assert await ids(again) == ""

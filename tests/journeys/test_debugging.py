@@ -11,10 +11,8 @@ from PySide6.QtWidgets import QLabel, QPushButton, QSlider, QWidget
 
 from designer import dialogs
 from designer.canvas.items import painter_path
-from designer.panels.requests import RequestsPanel
 from designer.panels.run import RunPanel
 from designer.panels.runs import Row, RunsPanel
-from designer.panels.state import StatePanel
 from designer.running import RunState
 from engine import Budget, NodeId
 from tests.builders import as_bytes, as_json, classify, condition, terminal, tree
@@ -341,20 +339,6 @@ def test_keys_of_the_debugger(travel, plan: Path):
         await paused_at(person, "gate")
         await key(person, Qt.Key.Key_F5, Qt.KeyboardModifier.ShiftModifier)
         await until(lambda: person.running.state is RunState.ENDED)
-
-    travel(journey, plan)
-
-
-def test_state_and_requests_are_those_of_the_shown_moment(travel, plan: Path):
-    async def journey(person: Driver) -> None:
-        await run_to_the_end(person, ("gate", "yes"), ("size", "small"))
-        (requests,) = person.window.findChildren(RequestsPanel)
-        (state,) = person.window.findChildren(StatePanel)
-        shown = len(requests.table.rows)
-        person.running.go_to_step(0)
-        await asyncio.sleep(0.03)
-        assert len(requests.table.rows) <= shown
-        assert list(state.properties.rows) == []
 
     travel(journey, plan)
 

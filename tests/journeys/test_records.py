@@ -217,6 +217,32 @@ def test_records_of_a_run_appear_and_lead_back_to_its_steps(travel, plan):
     travel(journey, plan)
 
 
+def test_decisions_carry_the_key_of_the_person_they_are_about(travel, plan):
+    project = plan.with_name("treewright.json")
+
+    def about(customer: str) -> None:
+        trees = {PLAN.tree_id: {"erasureKeyParameter": "customer"}}
+        told = {"format": 1, "trees": trees, "parameters": {"customer": customer}}
+        project.write_text(json.dumps(told))
+
+    async def journey(person: Driver) -> None:
+        about("c-7")
+        assert person.window.run_command("run.start")
+        await answer(person, "gate", "no")
+        about("c-8")
+        assert person.window.run_command("run.restart")
+        await answer(person, "gate", "no")
+        assert person.window.run_command("run.start")
+        await answer(person, "gate", "no")
+        panel = await opened(person, 3)
+        browser = await person.window.workbench.records.browser()
+        assert browser is not None
+        kept = [await browser.decision(row) for row in panel.model.rows]
+        assert [one.record.erasure_key for one in kept if one] == ["c-8", "c-7", "c-7"]
+
+    travel(journey, plan)
+
+
 def test_a_decision_becomes_a_case_with_the_right_answer(travel, plan):
     async def journey(person: Driver) -> None:
         assert person.window.run_command("run.start")

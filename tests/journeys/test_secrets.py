@@ -25,6 +25,7 @@ from designer.settings import Settings, cache_folder, data_folder, settings_path
 from engine.cli import app
 from engine.records import load_records
 from tests.engine.servers import completion, replies, serving
+from tests.engine.test_records_telemetry import Readings
 from tests.journeys.driving import Driver, until
 from tests.journeys.test_models import name_model, opened, run
 from tests.journeys.test_records import dialog, in_full, press, words
@@ -89,8 +90,11 @@ def confirm(panel: RecordsPanel) -> None:
     QTest.mouseClick(panel.detail.bars, Qt.MouseButton.LeftButton, pos=spot)
 
 
-def test_no_byte_of_an_erased_state_is_left_in_the_profile(travel, sample, own_folders, monkeypatch):
+@pytest.mark.parametrize("name", ["records.sqlite", "mine.jsonl"])
+def test_no_byte_of_an_erased_state_is_left_in_the_profile(travel, sample, own_folders, monkeypatch, name):
     ids: list[str] = []
+    store = data_folder() / name
+    Settings.load().changed(records_path=store).save()
     log = data_folder() / "runs" / "kept.jsonl"
 
     async def chosen(*_: object) -> Path:
@@ -116,9 +120,11 @@ def test_no_byte_of_an_erased_state_is_left_in_the_profile(travel, sample, own_f
         person.document.edit("Name", lambda draft: edits.set_tree_field(draft, "name", "Other"))
         await until(lambda: list(state_folder().rglob("*.zip")), ticks=2000)
         found = holding(own_folders, STATE)
-        kinds = {Path(file).suffix for file in found}
-        assert {".md", ".jsonl"} < kinds
-        assert kinds & {".sqlite", ".sqlite-wal"}
+        assert str(log) in found
+        assert any(file.endswith(".md") for file in found)
+        assert found & {str(store), f"{store}-wal"}
+        # The index of a record file, else the store itself.
+        assert {Path(file).suffix for file in holding(own_folders, *ids)} & {".sqlite", ".sqlite-wal"}
         assert holding(sample.parent, STATE) >= {str(sample.with_name("cases.jsonl"))}
         panel.table.setFocus()
         QTest.keyClick(panel.table, Qt.Key.Key_Delete)
@@ -130,7 +136,7 @@ def test_no_byte_of_an_erased_state_is_left_in_the_profile(travel, sample, own_f
 
     travel(journey)
     assert holding(own_folders, STATE, *ids) == set()
-    done = CliRunner().invoke(app, ["records", "compact", str(data_folder() / "records.sqlite")])
+    done = CliRunner().invoke(app, ["records", "compact", str(store)])
     assert done.exit_code == 0, done.output
     assert holding(own_folders, STATE, *ids) == set()
     assert STATE not in sample.with_name("cases.jsonl").read_text()
@@ -152,6 +158,7 @@ def test_neither_key_nor_state_is_in_a_log_a_title_a_setting_or_a_text_of_an_err
     travel, sample, own_folders, caplog, monkeypatch
 ):
     caplog.set_level(logging.DEBUG)
+    readings = Readings()
     titles: set[str] = set()
     shown: list[str] = []
 
@@ -199,7 +206,10 @@ def test_neither_key_nor_state_is_in_a_log_a_title_a_setting_or_a_text_of_an_err
         f"The record store failed at '{call}' (OSError)." for call in ("write", "outcome", "erase-decision")
     }
     assert failed <= {entry.getMessage() for entry in caplog.records}
-    said = {"logs": caplog.text, "titles": "\n".join(titles), "texts": "\n".join(shown)}
+    assert readings.since()["records", "failed"] == 1
+    metrics = readings.text()
+    readings.close()
+    said = {"logs": caplog.text, "titles": "\n".join(titles), "texts": "\n".join(shown), "metrics": metrics}
     for secret in (KEY, STATE):
         assert [where for where, text in said.items() if secret in text] == []
         for folder in (settings_path().parent, cache_folder(), state_folder()):

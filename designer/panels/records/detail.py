@@ -51,6 +51,7 @@ class Detail(QScrollArea):
         self.bars.pressed.connect(self.confirmed)
         self.state = Listing()
         self.state.setAccessibleName("State of the decision")
+        self.state.setLineWrapMode(Listing.LineWrapMode.WidgetWidth)
         self.state.setMinimumHeight(90)
         self.facts = plain(role="label", mono=True, wrap=True)
         self.facts.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)

@@ -33,6 +33,8 @@ PAGE: Final = 200
 KEPT: Final = 40
 """Pages that are kept."""
 _CHUNK: Final = 1 << 16
+_READABLE: Final = 16
+"""Pixels a part of the room has where a list is wide enough for all of its columns."""
 
 _Index = QModelIndex | QPersistentModelIndex
 _NOWHERE: Final = QModelIndex()
@@ -49,12 +51,16 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """Its width in pixels, or the part it takes of the room that is left."""
+    """Its width in pixels, or the part it takes of the room that is left.
+
+    In a narrow list a column with a ``spare`` is left out, the least one first: the detail says it too.
+    """
 
     title: str
     text: Callable[[Listed], str]
     width: int = 0
     part: int = 0
+    spare: int = 0
     mono: bool = False
     bold: bool = False
     tone: Callable[[Listed], str | None] = lambda _: None
@@ -62,11 +68,11 @@ class _Column:
 
 COLUMNS: Final = (
     _Column("Time", lambda one: time_of(one.row.started), 108, mono=True),
-    _Column("Tree", lambda one: f"{one.row.tree} {one.row.version}" if one.row.tree else "", part=4),
+    _Column("Tree", lambda one: f"{one.row.tree} {one.row.version}" if one.row.tree else "", part=4, spare=2),
     _Column("Node", lambda one: one.row.node or "", part=4),
     _Column("Answer", lambda one: one.row.answer or "—", part=6, bold=True),
     _Column("Confidence", lambda one: confidence_of(one.row), 82, mono=True),
-    _Column("Model", lambda one: one.row.model or "", part=3, tone=lambda _: "secondary"),
+    _Column("Model", lambda one: one.row.model or "", part=3, spare=1, tone=lambda _: "secondary"),
     _Column("Outcome", lambda one: one.outcome, part=5, tone=lambda one: one.tone),
 )
 
@@ -280,8 +286,13 @@ class RecordList(QTableView):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         room = max(0, self.viewport().width() - sum(column.width for column in COLUMNS))
-        parts = sum(column.part for column in COLUMNS)
+        shown, spare = list(COLUMNS), sorted((c for c in COLUMNS if c.spare), key=lambda c: c.spare)
+        for column in spare:
+            if room < _READABLE * sum(column.part for column in shown):
+                shown.remove(column)
+        parts = sum(column.part for column in shown)
         for section, column in enumerate(COLUMNS):
+            self.setColumnHidden(section, column not in shown)
             self.setColumnWidth(section, column.width or room * column.part // parts)
 
     def event(self, event: QEvent) -> bool:

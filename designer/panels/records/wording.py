@@ -21,6 +21,8 @@ from engine.records import (
 
 LONGEST_STATE: Final = 100_000
 """Characters of a state that are shown."""
+MOST_LINES: Final = 5_000
+"""Lines of a state that are shown: each takes some of the window's time, however short."""
 _ENDLESS: Final = re.compile(r"[^\n]{1000}(?=[^\n])")
 
 
@@ -173,9 +175,10 @@ def tasks_of(record: Record) -> str:
 def state_of(record: Record) -> str:
     """What a decision was made from, cut where it is too long to show."""
     state = _text(record.state)
-    cut = "\n… cut for display" if len(state) > LONGEST_STATE else ""
+    shown = "\n".join(state[:LONGEST_STATE].split("\n", MOST_LINES)[:MOST_LINES])
+    cut = "\n… cut for display" if len(state) > len(shown) else ""
     # A line without an end would take the window's time with the square of its length.
-    return f"{_ENDLESS.sub(lambda line: f'{line.group()}{chr(10)}', state[:LONGEST_STATE])}{cut}"
+    return f"{_ENDLESS.sub(lambda line: f'{line.group()}{chr(10)}', shown)}{cut}"
 
 
 def cost_of(record: Record) -> str:

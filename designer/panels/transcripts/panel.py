@@ -5,10 +5,11 @@ unasked, and neither its size nor an endless word can stop the window.
 """
 
 import asyncio
+from datetime import datetime
 from typing import Final
 
 from PySide6.QtCore import QFileSystemWatcher, Qt, QTimer
-from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
+from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut, QShowEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLineEdit,
@@ -28,6 +29,8 @@ from engine import TranscriptInfo, list_transcripts
 
 _TYPING_MS: Final = 250
 _WRITING_MS: Final = 200
+_ROOMY: Final = 350
+"""Pixels a list needs for all of its columns."""
 
 
 class TranscriptsPanel(Pages):
@@ -49,9 +52,9 @@ class TranscriptsPanel(Pages):
         self._listing = Latest()
         self._stale, self._refreshing = True, False
         self.reader = Reader(workbench)
-        self.table = Table(
+        self.table = _Shelf(
             (
-                Column[TranscriptInfo]("Started", lambda t: f"{t.when:%Y-%m-%d %H:%M}", width=138, mono=True),
+                Column[TranscriptInfo]("Started", _short, width=108, mono=True, tip=lambda t: f"{t.when:%c}"),
                 Column[TranscriptInfo]("Tree", lambda t: t.tree_id or t.path.stem, tip=lambda t: t.path.name),
                 Column[TranscriptInfo](
                     "Ended", lambda t: t.outcome or "", width=84, tone=lambda _: "secondary"
@@ -163,6 +166,23 @@ class TranscriptsPanel(Pages):
             self._typed.stop()
             self._search()
         self.found.go_in()
+
+
+class _Shelf(Table):
+    """Says no sizes where there is no room for the name of the tree beside them."""
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        self.setColumnHidden(self.model().columnCount() - 1, self.viewport().width() < _ROOMY)
+        super().resizeEvent(event)
+
+
+def _short(info: TranscriptInfo) -> str:
+    """When a run began, with the time of day where it is of this year."""
+    return (
+        f"{info.when:%d %b %H:%M}"
+        if info.when.year == datetime.now().astimezone().year
+        else f"{info.when:%d %b %Y}"
+    )
 
 
 def size_in_words(size: int) -> str:
