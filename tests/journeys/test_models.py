@@ -134,6 +134,24 @@ def test_who_answers_is_chosen_for_the_document_and_kept_while_it_is_open(travel
     travel(journey)
 
 
+def test_the_model_can_be_chosen_for_one_question_alone(travel, sample):
+    async def journey(person: Driver) -> None:
+        async with serving(GOOD) as server:
+            name_model(sample, server.url)
+            await opened(person, sample)
+            await choose(person, "Me: ask each question")
+            await person.select("classify")
+            source = person.seen(QComboBox, "field.source")
+            source.setCurrentIndex(source.findText("The model"))
+            await by_hand(lambda: source.activated.emit(source.currentIndex()))
+            assert person.card("classify").marks.source == "model"
+            await run(person)
+            assert len(server.bodies) == 1
+        assert person.result.verdict == "supported"
+
+    travel(journey)
+
+
 def test_what_a_case_pins_is_not_asked_and_needs_no_key(travel, sample):
     async def journey(person: Driver) -> None:
         async with serving(GOOD) as server:
