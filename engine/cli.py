@@ -771,10 +771,9 @@ def run(  # noqa: PLR0913, PLR0917 - an option each
     parameters = _pairs(param or [])
     if cases is not None and case is None:
         raise typer.BadParameter("Name the case to start from with --case.", param_hint="--cases")
-    if records is not None and records.suffix != ".jsonl":
+    if records is not None and records.suffix not in {".jsonl", ".sqlite"}:
         raise typer.BadParameter(
-            f"{records}: decisions are kept in a file that ends in .jsonl; no other kind can be written yet.",
-            param_hint="--records",
+            f"{records}: the name of a record store ends in .jsonl or .sqlite.", param_hint="--records"
         )
     opened = open_tree(file, trust=trust)
     tree = proven(opened)

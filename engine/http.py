@@ -387,6 +387,9 @@ def _url(text: str) -> "httpx.URL":
 
 _NAT64: Final = IPv6Network("64:ff9b::/96")
 
+# All of the open network there is so far; what lies beside it is local, or one more way to write an address.
+_OPEN_IPV6: Final = IPv6Network("2000::/3")
+
 
 def _is_public(address: IpAddress) -> bool:
     """Whether an address is one of the open network, also where it only wraps another one."""
@@ -396,6 +399,8 @@ def _is_public(address: IpAddress) -> bool:
             wrapped = IPv4Address(int(address) & 0xFFFFFFFF)
         if wrapped is not None:
             return _is_public(wrapped)
+        if address not in _OPEN_IPV6:
+            return False
     return address.is_global and not address.is_multicast
 
 

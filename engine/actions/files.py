@@ -86,21 +86,24 @@ def _pieces(parameters: LoadRows, work: Work, path: str) -> Sequence[tuple[str, 
         raise Refused(f"'{shown}' {unfit}.") from None
     if len(rows) > parameters.max_rows:
         raise Refused(f"'{shown}' has more than {parameters.max_rows:,} rows.")
+    id, content = parameters.id_column, parameters.content_column
     return [
         (
-            _cell(row, parameters.id_column, number, shown) or f"{parameters.data_type}-{number}",
-            _cell(row, parameters.content_column, number, shown) or json.dumps(row, ensure_ascii=False),
+            (id and _cell(row, id, number, shown)) or f"{parameters.data_type}-{number}",
+            # An empty cell is an empty content: the other columns are not meant to be shown.
+            _text(row) if content is None else _cell(row, content, number, shown),
         )
         for number, row in enumerate(rows, 1)
     ]
 
 
-def _cell(row: Row, column: str | None, number: int, shown: str) -> str | None:
-    if column is None:
-        return None
+def _cell(row: Row, column: str, number: int, shown: str) -> str:
     if column not in row:
         raise Refused(f"Row {number} of '{shown}' has no '{column}'.")
-    value = row[column]
+    return _text(row[column])
+
+
+def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

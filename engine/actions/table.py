@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from engine.actions import asking, files, texts, web  # noqa: F401 - each registers what its kinds do
 from engine.actions.subtree import SubTreeAction
-from engine.actions.work import Place, Work, act
+from engine.actions.work import Place, Refused, Work, act
 from engine.budget import Usage
 from engine.catalog import Action, ActionContext, ActionResult, LlmCalls
-from engine.kinds import Parameters, SubTree, parameters_of
+from engine.kinds import ListFolder, LoadRows, Parameters, ReadFile, SubTree, parameters_of
 from engine.run import Caller, Stop
 from engine.tree import Json
 
@@ -29,6 +29,16 @@ class ProjectAction:
     parameters: Parameters
     place: Place
     llm_calls: LlmCalls = (0, 0)
+
+    @property
+    def trouble(self) -> str | None:
+        """Why it would fail at once, wherever it looks: its folder is not open to it."""
+        if isinstance(self.parameters, ReadFile | ListFolder | LoadRows):
+            try:
+                self.place.root(self.parameters.folder)
+            except Refused as refused:
+                return str(refused)
+        return None
 
     async def execute(self, context: ActionContext) -> ActionResult:
         """Do it on its own, outside of a run."""

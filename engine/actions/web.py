@@ -26,22 +26,21 @@ async def http_request(parameters: HttpRequest, work: Work) -> ActionResult:
     except FetchFailed as error:
         status: ActionStatus = "transientFailure" if error.transient else "permanentFailure"
         return ActionResult(status, error=str(error))
+    came = f"The answer was {reply.status}."
     status = "success" if parameters.any_status else _branch(reply.status)
-    pieces, properties = [], {}
-    # What follows in an address may be a key, and data is shown to models.
-    place = request.url.partition("?")[0]
+    wrong = None if status == "success" else came
+    kept = ActionResult()
     if parameters.property or parameters.data_type:
-        pieces = [(place, _text(reply))]
-    if parameters.status_property:
-        properties = {parameters.status_property: str(reply.status)}
-    kept = found(work, pieces, place, (parameters.property, parameters.data_type))
-    return ActionResult(
-        status,
-        kept.data,
-        {**kept.properties, **properties},
-        summary=f"The answer was {reply.status}.",
-        error=None if status == "success" else f"The answer was {reply.status}.",
-    )
+        # What follows in an address may be a key, and data is shown to models.
+        place = request.url.partition("?")[0]
+        text = _text(reply)
+        if text is not None:
+            kept = found(work, [(place, text)], place, (parameters.property, parameters.data_type))
+        elif status == "success":
+            status = "permanentFailure"
+            wrong = "The answer is no text, or in an encoding that is not known."
+    told = {parameters.status_property: str(reply.status)} if parameters.status_property else {}
+    return ActionResult(status, kept.data, {**kept.properties, **told}, came, wrong)
 
 
 def _headers(parameters: HttpRequest, work: Work) -> dict[str, str]:
@@ -72,14 +71,14 @@ def _branch(status: int) -> ActionStatus:
     return "transientFailure" if passing else "permanentFailure"
 
 
-def _text(reply: HttpReply) -> str:
-    """The text that came. What is in no encoding of text that is known here is refused."""
+def _text(reply: HttpReply) -> str | None:
+    """The text that came; None where it is in no encoding of text that is known here."""
     _, _, said = reply.content_type.lower().partition("charset=")
     charset = said.partition(";")[0].strip(" \"'") or "utf-8"
     try:
         return reply.body.decode(_CHARSETS[charset])
     except (KeyError, UnicodeDecodeError):
-        raise Refused("The answer is no text, or in an encoding that is not known.") from None
+        return None
 
 
 _CHARSETS = {

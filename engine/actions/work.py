@@ -40,13 +40,8 @@ class Place:
         Messages have ``shown`` for the path, as that may hold what a person typed or a page said. Nothing
         says here whether it exists.
         """
+        root = self.root(folder)
         try:
-            home = self.folder.resolve()
-            root = (home / folder).resolve()
-            if not self.trusted and not root.is_relative_to(home):
-                raise Refused(
-                    f"The folder '{folder}' is outside the project's own, and the project is not trusted."
-                )
             if Path(path).is_absolute() or PureWindowsPath(path).anchor:
                 raise Refused(f"'{shown}' must lead on from the folder '{folder}', not from the root.")
             found = (root / path).resolve()
@@ -55,6 +50,19 @@ class Place:
         if not found.is_relative_to(root):
             raise Refused(f"'{shown}' leads out of the folder '{folder}'.")
         return found
+
+    def root(self, folder: str) -> Path:
+        """The folder an action names, every link followed; :class:`Refused` where trust is missing for it."""
+        try:
+            home = self.folder.resolve()
+            root = (home / folder).resolve()
+        except (OSError, RuntimeError, ValueError):
+            raise Refused(f"The folder '{folder}' cannot be found.") from None
+        if not self.trusted and not root.is_relative_to(home):
+            raise Refused(
+                f"The folder '{folder}' is outside the project's own, and the project is not trusted."
+            )
+        return root
 
 
 def read(path: Path, most: int, shown: str) -> bytes:

@@ -348,8 +348,8 @@ def test_of_what_was_erased_the_list_tells_when_and_how_many(qtbot, bench, drive
         await until(lambda: panel.counted.text() == "2 erasures")
         await until(lambda: panel.detail.told is None and panel.model.listed(0) is not None)
         assert [texts(panel, place)[1:] for place in range(2)] == [
-            ["", "", "—", "—", "", "1 decision erased"],
-            ["", "", "—", "—", "", "2 decisions erased"],
+            ["", "", "—", "—", "", "1 erased"],
+            ["", "", "—", "—", "", "2 erased"],
         ]
         press(panel, [Qt.Key.Key_Delete])
         panel.bar.box.clear()

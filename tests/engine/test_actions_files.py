@@ -176,6 +176,20 @@ async def test_rows_become_data(project: Path, name: str, content: str):
 
 
 @pytest.mark.parametrize(
+    ("name", "content"),
+    [("t.csv", "id,text,other\n,,hidden\n"), ("t.json", '[{"id": "", "text": "", "other": "hidden"}]')],
+)
+async def test_an_empty_cell_is_an_empty_content_and_never_the_other_columns(
+    project: Path, name: str, content: str
+):
+    (project / name).write_text(content, encoding="utf-8")
+    found = await done(
+        project, entry("loadRows", path=name, dataType="row", idColumn="id", contentColumn="text")
+    )
+    assert found.data == [("row-1", "row", "")]
+
+
+@pytest.mark.parametrize(
     ("name", "content", "words"),
     [
         ("t.txt", b"a\n1\n", "What '{}' ends in tells no format; name csv, json or jsonl as 'format'."),

@@ -177,6 +177,24 @@ def test_a_tree_inside_is_looked_at_by_check_and_counted_by_bounds(tmp_path: Pat
     assert Said("bounds", file, "--json").json["start"]["llmCalls"] == {"min": 1, "max": 2}
 
 
+@pytest.mark.parametrize(
+    "described",
+    [
+        entry("readFile", folder="..", path="x", property="p"),
+        entry("listFolder", folder="..", property="p"),
+        entry("loadRows", folder="..", path="x.csv", dataType="row"),
+    ],
+)
+def test_check_tells_of_a_folder_outside_until_the_project_is_trusted(
+    tmp_path: Path, described: dict[str, Any]
+):
+    file = project(tmp_path, it=described)
+    (item,) = Said("check", file, "--json").json
+    assert (item["code"], item["severity"], item["pointer"]) == ("action-unusable", "warning", "/actions/it")
+    assert item["message"] == "The folder '..' is outside the project's own, and the project is not trusted."
+    assert Said("check", file, "--trust").last == "No problems."
+
+
 def test_questions_inside_need_somebody_who_decides(tmp_path: Path):
     file = project(tmp_path, it=entry("subTree", tree="inner.json", verdictProperty="v"))
     asking = tree(ask=classify("Well?", {"yes": "end"}, unknown="end"), end=terminal("x"))

@@ -76,7 +76,8 @@ async def test_a_host_that_is_not_listed_is_never_looked_up(url: str, hosts: lis
     [
         "127.0.0.1", "10.1.2.3", "192.168.0.1", "172.16.0.1", "169.254.169.254", "0.0.0.1", "100.64.0.1",
         "224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1", "fc00::1", "ff02::1", "::ffff:127.0.0.1",
-        "2002:7f00:1::", "64:ff9b::a00:1", "93.184.216.34 127.0.0.1",
+        "2002:7f00:1::", "64:ff9b::a00:1", "64:ff9b:1::a00:1", "::7f00:1", "::ffff:0:7f00:1", "fec0::1",
+        "93.184.216.34 127.0.0.1",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("listed", ["name.test", "*"])
@@ -328,6 +329,17 @@ async def test_only_text_that_can_be_read_is_kept(tmp_path: Path, body: bytes, k
         found = await done(tmp_path, request(url=f"{there.url}/", property="text"))
         assert found.properties.get("text") == text
         assert found.went == ("done" if text else "never")
+
+
+async def test_a_failure_stays_what_it_is_when_its_page_cannot_be_read(tmp_path: Path):
+    async with web({"/": page(b"\xe4", status=503), "/ok": page(b"\xe4")}) as there:
+        described = request(url=f"{there.url}/{{{{p}}}}", property="text", statusProperty="status")
+        busy = await done(tmp_path, described, parameters={"p": ""})
+        assert (busy.went, busy.said.error) == ("later", "The answer was 503.")
+        assert busy.properties == {"status": "503"}
+        unread = await done(tmp_path, described, parameters={"p": "ok"})
+        assert (unread.went, unread.properties) == ("never", {"status": "200"})
+        assert unread.said.error == "The answer is no text, or in an encoding that is not known."
 
 
 async def test_this_machine_by_its_name_needs_its_address_listed_too(tmp_path: Path):

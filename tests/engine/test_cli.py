@@ -625,8 +625,7 @@ def test_a_missing_cases_file_is_one_message_for_a_run_too(tmp_path):
         (["--base-url", "ftp://x", "--model", "m"], "for --base-url: The address of a model must start"),
         (["--case", "supported", "--base-url", "nonsense", "--model", "m"], "must start with http://"),
         (["--base-url", "http://x", "--model", "m", "--key-env", "NOT_SET"], "environment variable NOT_SET"),
-        (["--case", "supported", "--records", "decisions.txt"], "ends in .jsonl"),
-        (["--case", "supported", "--records", "decisions.sqlite"], "no other kind can be written yet"),
+        (["--case", "supported", "--records", "decisions.txt"], "ends in .jsonl or .sqlite"),
     ],
 )
 def test_a_wrong_option_gives_code_2_and_the_reason(args, words, tmp_path, monkeypatch):
@@ -684,6 +683,13 @@ def test_pinned_decisions_are_recorded_when_a_store_is_named(tmp_path):
         assert said.json["records"] == 1
         assert len(store.read_text("utf-8").splitlines()) == expected
     assert json.loads(store.read_text("utf-8").splitlines()[0])["provider"] == "scripted"
+
+
+def test_a_run_is_recorded_in_a_database_too(tmp_path):
+    store = tmp_path / "decisions.sqlite"
+    for expected in (1, 2):
+        assert Said("run", EVIDENCE, "--case", "supported", "--records", store, "--json").json["records"] == 1
+        assert Said("records", "stats", store, "--json").json["decisions"] == expected
 
 
 def test_a_store_that_cannot_be_used_is_one_message(tmp_path):

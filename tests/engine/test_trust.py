@@ -6,8 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typer.main import get_group
 
 from engine import Event, Project, Session, catalog_of, load_project, read_tree, runnable, write_tree
+from engine.cli import app
 from engine.evaluate import RunLog, read_run_log, replay, write_run_log
 from engine.project import FILE_NAME
 from tests.builders import action, as_bytes, condition, terminal, tree
@@ -93,6 +95,12 @@ COMMANDS: list[Callable[[Path], list[object]]] = [
 def test_no_command_executes_what_is_not_trusted(folder: Path, command: Callable[[Path], list[object]]):
     Said(*command(folder / "tree.json"))
     assert not executed(folder)
+
+
+def test_every_command_that_reads_a_tree_is_among_them():
+    """A new one has to stand in the list above."""
+    there = set(get_group(app).commands) - {"records"}
+    assert {command(Path("tree.json"))[0] for command in COMMANDS} == there
 
 
 def test_a_process_that_works_in_the_folder_does_not_execute_it_either(folder: Path):

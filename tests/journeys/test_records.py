@@ -4,6 +4,7 @@ import asyncio
 import gc
 import json
 import time
+from array import array
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -165,6 +166,7 @@ async def browse_and_review(person: Driver, count: int) -> list[float]:
         )
         panel.bar.review.click()
         await until(lambda: panel.counted.text().startswith(f"{count:,} records"), ticks=6000)
+    assert panel.model.rows == array("q", range(count, 0, -1))
     return longest
 
 

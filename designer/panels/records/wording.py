@@ -97,7 +97,7 @@ def unanswered(error: str | None, reason: str | None = None) -> tuple[str, str |
 
 def erased(number: int) -> tuple[str, str | None]:
     """What is told of an erasure: how many decisions it took, and nothing of them."""
-    return f"{counted(number, 'decision')} erased", "secondary"
+    return f"{number:,} erased", "secondary"
 
 
 def bars_of(decision: RecordedDecision) -> tuple[Bar, ...]:
