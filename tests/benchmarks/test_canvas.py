@@ -58,6 +58,8 @@ def no_collection() -> Iterator[None]:
     gc.collect()
     gc.disable()
     yield
+    for view in QApplication.topLevelWidgets():
+        view.deleteLater()
     gc.enable()
 
 
