@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 from zipfile import BadZipFile, ZipFile
@@ -99,8 +100,9 @@ def wipe(trace: Trace, ids: Ids) -> str | None:
                 else:
                     write_run_log(trace.path, log)
             case "lines":
-                lines = trace.path.read_bytes().split(b"\n")
-                save_bytes(trace.path, b"\n".join(line for line in lines if not ids.are_in(line)))
+                # As they are in a file: a line ends at a line feed only.
+                lines = BytesIO(trace.path.read_bytes()).readlines()
+                save_bytes(trace.path, b"".join(line for line in lines if not ids.are_in(line)))
             case _:
                 return "it is of no kind this program knows"
     except OSError as error:

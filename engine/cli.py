@@ -911,7 +911,7 @@ def _inputs(opened: Opened, case: Case | None, given: Mapping[str, str]) -> Inpu
     parameters = {**start.parameters, **given}
     settings = opened.project.trees.get(opened.tree.tree_id)
     erasure_key = parameters.get(settings.erasure_key_parameter or "") if settings else None
-    return replace(start, parameters=parameters, erasure_key=erasure_key)
+    return replace(start, parameters=parameters, erasure_key=erasure_key or None)
 
 
 def _case(opened: Opened, named: Path | None, case_id: str) -> Case:

@@ -457,7 +457,7 @@ class _Execution:
             node_id: NodeId | None = plan.tree.start_node_id
             while node_id is not None:
                 if "beforeNode" in self.stops:
-                    await _stop_at(Stop(node_id))
+                    await stop_at(Stop(node_id))
                 self.check_cancelled()
                 if passed := meter.passed():
                     await self.over_limit(passed, node_id)
@@ -707,7 +707,7 @@ class _Visiting:
         try:
             async for inner in sub:
                 if "inside" in run.stops:
-                    await _stop_at(Stop(self._id, "inside", None, inner))
+                    await stop_at(Stop(self._id, "inside", None, inner))
         except (Exception, asyncio.CancelledError):
             sub.cancel()
             raise
@@ -870,7 +870,7 @@ class _Visiting:
 
     async def _stop(self, phase: Phase, turn: int | None = None) -> None:
         if phase in self._run.stops:
-            await _stop_at(Stop(self._id, phase, turn))
+            await stop_at(Stop(self._id, phase, turn))
         self._run.check_cancelled()
 
     # What a question may show
@@ -923,7 +923,8 @@ def _classified(decision: Decision, question: Question, at: datetime) -> Classif
 
 
 @coroutine
-def _stop_at(stop: Stop) -> Generator[Stop, None, None]:
+def stop_at(stop: Stop) -> Generator[Stop, None, None]:
+    """Stand still here: whoever pulls the body of a run is given the stop."""
     yield stop
 
 

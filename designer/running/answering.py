@@ -200,7 +200,9 @@ class Answering:
             actions.append(_Of(given(recording).pins.actions, nodes))
             conditions.append(_Of(given(recording).pins.conditions, nodes))
         pins = replace(pins, actions=_Layers(actions), conditions=_Layers(conditions))
-        return replace(session, decider=asked), replace(start, pins=pins)
+        # What was chosen, pinned or recorded is for the nodes of this tree; one that it runs has its own.
+        others = person if self.otherwise == ASK else live
+        return replace(session, decider=_OfTree(tree.tree_id, asked, others)), replace(start, pins=pins)
 
     def _replayed(self, tree: Tree) -> Mapping[Recording, Collection[NodeId]]:
         """The recordings that are replayed, each with the nodes it is replayed at."""
@@ -327,3 +329,17 @@ class _ByNode:
 
     async def decide(self, question: Question) -> Decision:
         return await self._deciders.get(question.node, self._otherwise).decide(question)
+
+
+class _OfTree:
+    """Hands the questions of one tree to one decider, and those of all others to another."""
+
+    def __init__(self, tree_id: str, own: Decider, others: Decider) -> None:
+        self._tree_id, self._own, self._others = tree_id, own, others
+
+    def for_run(self) -> "_OfTree":
+        return _OfTree(self._tree_id, self._own.for_run(), self._others.for_run())
+
+    async def decide(self, question: Question) -> Decision:
+        own = question.tree_id == self._tree_id
+        return await (self._own if own else self._others).decide(question)

@@ -1,12 +1,11 @@
 """One run of an agent as its stages see it: what it counts, whom it tells, and how its model is asked."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from types import coroutine
 from typing import Final
 
 from engine.agent import progress
@@ -30,7 +29,7 @@ from engine.llm import Completion, LlmClient, Message, Request
 from engine.llm.deadline import TimedClient
 from engine.llm.failover import Failover, ModelChain, Pipeline, completed
 from engine.llm.failures import caller_is_cancelled, is_transient
-from engine.run import Phase, Stop
+from engine.run import Phase, Stop, stop_at
 from engine.tools import Tool, ToolDefinition
 from engine.transcript import AgentTranscript, TranscriptOptions
 
@@ -169,7 +168,7 @@ class Running:
         """Stand still where the reader asked for it."""
         self.check()
         if phase in self.stops:
-            await _stop_at(Stop(self.context.agent_name, phase, turn + 1))
+            await stop_at(Stop(self.context.agent_name, phase, turn + 1))
         self.check()
 
     @contextmanager
@@ -338,11 +337,6 @@ def _transcript(agent: Agent, request: AgentRequest) -> TranscriptOptions:
     return replace(
         options, directory=directory, debug=request.parameters.get(TRANSCRIPT_DEBUG, options.debug) is True
     )
-
-
-@coroutine
-def _stop_at(stop: Stop) -> Generator[Stop, None, None]:
-    yield stop
 
 
 def succeeded(output: str | None, reasoning: str | None = None) -> AgentResult:

@@ -99,5 +99,12 @@ def test_a_run_log_is_blanked_or_goes(tmp_path: Path):
     assert not path.exists()
 
 
+def test_the_line_before_a_last_one_that_goes_keeps_its_end(tmp_path: Path):
+    path = tmp_path / "cases.jsonl"
+    path.write_bytes(b'{"id": "a\xe2\x80\xa8"}\n{"id": "b \r x"}\n' + f'{{"id": "{ID}"}}'.encode())
+    assert wipe(Trace(path, "lines"), Ids({ID})) is None
+    assert path.read_bytes() == b'{"id": "a\xe2\x80\xa8"}\n{"id": "b \r x"}\n'
+
+
 def test_a_file_that_cannot_be_changed_is_told(tmp_path: Path):
     assert wipe(Trace(tmp_path / "none.jsonl", "run log"), Ids({ID})) == "No such file or directory"

@@ -704,6 +704,9 @@ def test_the_erasure_key_comes_from_the_parameter_the_project_names(project, tmp
     store = tmp_path / "decisions.jsonl"
     Said("run", project / "tree.json", "--case", "supported", "--records", store, "--param", "customer=c-7")
     assert json.loads(store.read_text("utf-8"))["erasureKey"] == "c-7"
+    store.unlink()
+    Said("run", project / "tree.json", "--case", "supported", "--records", store, "--param", "customer=")
+    assert json.loads(store.read_text("utf-8")).get("erasureKey") is None
 
 
 @pytest.mark.parametrize(
