@@ -44,6 +44,7 @@ SIDE: Final = 1536.0
 """Length of the squares, in scene units."""
 
 _NOWHERE: Final = Place(0, 0)
+_NOTHING: Final = Rect(0, 0, 0, 0)
 _PORT_HIT: Final = 10.0
 _LINE_HIT: Final = 5.0
 _OUT: Final = 14.0  # as far as ports, badges and rings reach out of a card
@@ -127,8 +128,9 @@ class Chart:
         self._where: Cells[NodeId] = Cells()
         self._lanes: Cells[EdgeKey] = Cells()
         self._homes: dict[Cell, dict[NodeId, None]] = {}
-        self._reach: dict[Cell, Rect] = {}
-        self._stands: dict[Cell, Rect] = {}
+        self._reaches: Cells[Cell] = Cells(2 * SIDE)
+        self._stands: Cells[Cell] = Cells(2 * SIDE)
+        self._unmeasured: set[Cell] = set()
 
     @property
     def cards(self) -> Mapping[NodeId, Card]:
@@ -168,26 +170,36 @@ class Chart:
 
     def reach(self, cell: Cell) -> Rect:
         """The box around all that belongs to this square."""
-        box = self._reach.get(cell)
-        if box is None:
-            boxes = [_around(self._cards[node_id].card) for node_id in self.held(cell)]
-            boxes += [
-                self._branches[node_id, branch].box
-                for node_id in self.held(cell)
-                for branch in self.targets(node_id)
-            ]
-            box = self._reach[cell] = _united(boxes)
-        return box
+        self._measure()
+        box = self._reaches.box(cell)
+        return _NOTHING if box is None else Rect(*box)
 
     def meeting(self, box: Rect) -> list[Cell]:
-        """The squares of which anything may lie in this box."""
-        return [cell for cell in self._homes if meet(self.reach(cell), box)]
+        """The squares of which anything may lie in this box, always in the same order."""
+        self._measure()
+        return sorted(self._reaches.near(box))
 
     def standing(self, box: Rect) -> list[Cell]:
-        """The squares of which a card may lie in this box."""
-        for cell in self._homes.keys() - self._stands.keys():
-            self._stands[cell] = _united([self._cards[node_id].card for node_id in self._homes[cell]])
-        return [cell for cell in self._homes if meet(self._stands[cell], box)]
+        """The squares of which a card may lie in this box, always in the same order."""
+        self._measure()
+        return sorted(self._stands.near(box))
+
+    def _measure(self) -> None:
+        """Measure the squares that changed since the last time."""
+        for cell in self._unmeasured:
+            cards = [self._cards[node_id].card for node_id in self.held(cell)]
+            if cards:
+                lines = [
+                    self._branches[node_id, branch].box
+                    for node_id in self.held(cell)
+                    for branch in self.targets(node_id)
+                ]
+                self._reaches.put(cell, _united([_around(card) for card in cards] + lines))
+                self._stands.put(cell, _united(cards))
+            else:
+                self._reaches.drop(cell)
+                self._stands.drop(cell)
+        self._unmeasured.clear()
 
     def within(self, box: Rect) -> list[NodeId]:
         """The nodes whose cards have a point in common with this box."""
@@ -240,9 +252,7 @@ class Chart:
         for key in loose:
             if key in self._branches or key[1] in self.targets(key[0]):
                 self._draw(key, change)
-        for cell in change.cells:
-            self._reach.pop(cell, None)
-            self._stands.pop(cell, None)
+        self._unmeasured |= change.cells
         return change
 
     def _changed(self, draft: Draft) -> set[NodeId]:
@@ -385,7 +395,7 @@ def _around(card: Rect) -> Rect:
 
 def _united(boxes: list[Rect]) -> Rect:
     if not boxes:
-        return Rect(0, 0, 0, 0)
+        return _NOTHING
     left, top = min(box.x for box in boxes), min(box.y for box in boxes)
     right, bottom = max(box.x + box.w for box in boxes), max(box.y + box.h for box in boxes)
     return Rect(left, top, right - left, bottom - top)

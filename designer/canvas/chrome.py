@@ -1,4 +1,8 @@
-"""What lies over the canvas and does not move with it: zoom buttons, the path of a run, the first hint."""
+"""What lies over the canvas and does not move with it: zoom buttons, the path of a run, the first hint.
+
+What stays there while one looks around fills all of its box: under anything that can be seen through, Qt
+paints the whole canvas anew at each step instead of moving it.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -30,6 +34,7 @@ class ZoomBar(QWidget):
     def __init__(
         self,
         parent: QWidget,
+        style: Style,
         smaller: Callable[[], None],
         reset: Callable[[], None],
         larger: Callable[[], None],
@@ -37,6 +42,8 @@ class ZoomBar(QWidget):
     ) -> None:
         super().__init__(parent)
         self.setObjectName("canvas.zoom")
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self._style = style
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(4)
@@ -60,6 +67,14 @@ class ZoomBar(QWidget):
         """Say how large the tree is shown."""
         self.factor.setText(f"{round(factor * 100)} %")
 
+    def restyle(self, style: Style) -> None:
+        """Take on another theme."""
+        self._style = style
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        QPainter(self).fillRect(self.rect(), self._style.canvas)
+
 
 class Breadcrumb(QWidget):
     """The path of a run: nodes and the answers that led on, the last node in bold."""
@@ -67,6 +82,7 @@ class Breadcrumb(QWidget):
     def __init__(self, parent: QWidget, style: Style) -> None:
         super().__init__(parent)
         self.setObjectName("canvas.breadcrumb")
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.most = 600.0
         self._style = style
@@ -91,6 +107,7 @@ class Breadcrumb(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         style, painter = self._style, QPainter(self)
+        painter.fillRect(self.rect(), style.canvas)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(QPen(style.line, 1))
         painter.setBrush(style.card)

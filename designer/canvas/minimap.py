@@ -26,6 +26,7 @@ class Minimap(QWidget):
         self.setAccessibleName("Map of the tree")
         self.setToolTip("Press or drag to look elsewhere")
         self.setFixedSize(_SIZE)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setCursor(Qt.CursorShape.CrossCursor)
         self._scene, self._go, self._leave = scene, go, leave
         self._wanted = True
@@ -91,6 +92,7 @@ class Minimap(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         look, painter = self._scene.look, QPainter(self)
+        painter.fillRect(self.rect(), look.canvas)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(QPen(look.line, 1))
         painter.setBrush(look.card)

@@ -13,7 +13,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen
 
 from designer.canvas.chart import Card, Chart
-from designer.canvas.geometry import BODY, CARD, PILL_TEXT, TITLE, Route, row_middle
+from designer.canvas.geometry import BODY, CARD, PILL_TEXT, TITLE, Rect, Route, row_middle
 from designer.canvas.overlay import EdgeKey, Overlay, worst
 from designer.canvas.style import Style
 from designer.document.cells import Cell
@@ -61,15 +61,16 @@ class Overview:
         self.style = style
         self._batches.clear()
 
-    def paint(self, painter: QPainter, area: QRectF, zoom: float, *, without: Collection[Cell] = ()) -> None:
-        """Paint what meets this area, but not the cards and lines of the squares left out."""
+    def paint(
+        self, painter: QPainter, areas: Iterable[QRectF], zoom: float, *, without: Collection[Cell] = ()
+    ) -> None:
+        """Paint what meets any of these areas, but not the cards and lines of the squares left out."""
         reach = _REACH / zoom
-        around = area.adjusted(-reach, -reach, reach, reach)
-        batches = [
-            batch
-            for cell in self.chart.cells
-            if cell not in without and (batch := self._batch(cell)).box.intersects(around)
-        ]
+        cells = set[Cell]()
+        for area in areas:
+            around = area.adjusted(-reach, -reach, reach, reach)
+            cells.update(self.chart.meeting(Rect(around.x(), around.y(), around.width(), around.height())))
+        batches = [self._batch(cell) for cell in sorted(cells.difference(without))]
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, zoom >= READABLE)
         self._paint_lines(painter, batches, zoom)

@@ -210,7 +210,7 @@ class Scene(QGraphicsScene):
             self._show_notes(draft)
         change = self._chart.update(draft)
         marked = changed_nodes(old_overlay, self.overlay) | (old_selection ^ selection)
-        if before.design is not draft.design or change.nodes:
+        if before.design is not draft.design or before.tree.nodes is not draft.tree.nodes:
             pinned = design.pinned(draft)
             marked |= pinned ^ self._pinned
             self._pinned = pinned
@@ -247,9 +247,9 @@ class Scene(QGraphicsScene):
         while self._growing:
             self._grow()
 
-    def paint_far(self, painter: QPainter, area: QRectF) -> None:
-        """Paint what has no items."""
-        self.overview.paint(painter, area, self._zoom, without=self._live)
+    def paint_far(self, painter: QPainter, areas: Iterable[QRectF]) -> None:
+        """Paint what has no items and meets any of these areas."""
+        self.overview.paint(painter, areas, self._zoom, without=self._live)
 
     def restyle(self, tokens: Tokens) -> None:
         """Paint everything in the colours of another theme."""

@@ -35,6 +35,7 @@ from PySide6.QtGui import (
     QMouseEvent,
     QNativeGestureEvent,
     QPainter,
+    QPaintEvent,
     QPen,
     QPixmapCache,
     QPolygonF,
@@ -136,7 +137,9 @@ class CanvasView(QGraphicsView):
         self._hovered: tuple[NodeId | None, EdgeKey | None] = (None, None)
         self._space = False
         self._fit_soon = False
-        self._turning = True
+        self._moving = True
+        self._over: tuple[QWidget, ...] = ()
+        self._parts: list[QRectF] = []
         self.visited = Visited()
         self._gestures = count(1)
         self._keys_merge = ""
@@ -150,6 +153,31 @@ class CanvasView(QGraphicsView):
             _Key.Key_Space: self._hold_space,
         }
 
+        self._set_up()
+        # So that Qt moves the picture at each step instead of painting all of it anew: nothing shines through
+        # the viewport, and what lies over it is in it and not beside it.
+        over = self.viewport()
+        over.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.zoom_bar = ZoomBar(over, scene.look, self.zoom_out, self.zoom_reset, self.zoom_in, self.fit)
+        self.breadcrumb = Breadcrumb(over, scene.look)
+        self.hint = Hint(over, scene.look)
+        self.quick_add = QuickAdd(over)
+        self.note_editor = NoteEditor(over)
+        self.progress = Progress(over)
+        self.minimap = Minimap(over, scene, self._look_to, lambda: self.visited.leave(self.viewpoint))
+        self._over = (self.zoom_bar, self.breadcrumb, self.hint, self.quick_add, self.note_editor,
+                      self.progress, self.minimap)  # fmt: skip
+        for widget in self._over:
+            widget.setAttribute(Qt.WidgetAttribute.WA_NoMousePropagation)
+        for bar in (self.horizontalScrollBar(), self.verticalScrollBar()):
+            bar.valueChanged.connect(lambda _: self.note_editor.finish(keep=True))
+        scene.shown.connect(self._follow)
+        theme.signals.changed.connect(self._restyle)
+        self._follow()
+        self._moving = False
+        self.look_from(Viewpoint(0, 0, 1))
+
+    def _set_up(self) -> None:
         QPixmapCache.setCacheLimit(max(QPixmapCache.cacheLimit(), _PIXMAPS))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setRenderHints(QPainter.RenderHint.Antialiasing | QPainter.RenderHint.TextAntialiasing)
@@ -164,20 +192,6 @@ class CanvasView(QGraphicsView):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAcceptDrops(True)
         self.setMouseTracking(True)
-
-        self.zoom_bar = ZoomBar(self, self.zoom_out, self.zoom_reset, self.zoom_in, self.fit)
-        self.breadcrumb = Breadcrumb(self, scene.look)
-        self.hint = Hint(self, scene.look)
-        self.quick_add = QuickAdd(self)
-        self.note_editor = NoteEditor(self)
-        self.progress = Progress(self)
-        self.minimap = Minimap(self, scene, self._look_to, lambda: self.visited.leave(self.viewpoint))
-        for bar in (self.horizontalScrollBar(), self.verticalScrollBar()):
-            bar.valueChanged.connect(lambda _: self.note_editor.finish(keep=True))
-        scene.shown.connect(self._follow)
-        theme.signals.changed.connect(self._restyle)
-        self._follow()
-        self.look_from(Viewpoint(0, 0, 1))
 
     def scene(self) -> Scene:
         """What is on the screen, and its marks."""
@@ -549,8 +563,9 @@ class CanvasView(QGraphicsView):
         self.viewport().update(self.mapFromScene(box).boundingRect().adjusted(-4, -4, 4, 4))
 
     def _scroll(self, way: QPoint) -> None:
-        for bar, step in ((self.horizontalScrollBar(), way.x()), (self.verticalScrollBar(), way.y())):
-            bar.setValue(bar.value() - step)
+        with self._moved():
+            for bar, step in ((self.horizontalScrollBar(), way.x()), (self.verticalScrollBar(), way.y())):
+                bar.setValue(bar.value() - step)
 
     def _fitting(self, box: QRectF) -> Viewpoint:
         """What to look at to see this box as a whole, never above 100 %."""
@@ -562,21 +577,29 @@ class CanvasView(QGraphicsView):
 
     @contextmanager
     def _turned(self, zoom: float) -> Iterator[None]:
-        """See the scene at this zoom; what is done meanwhile to the place is looked at only at the end."""
+        """See the scene at this zoom, and at the place that is gone to meanwhile."""
         self.note_editor.finish(keep=True)
         least = min(_SMALLEST, self._fitting(self._scene.contents()).zoom)
         zoom = min(max(zoom, least), _LARGEST)
-        self._turning = True
-        self.setTransform(QTransform.fromScale(zoom, zoom))
-        yield
-        self._turning = False
-        self._look()
+        with self._moved():
+            self.setTransform(QTransform.fromScale(zoom, zoom))
+            yield
         self.zoom_bar.show_factor(zoom)
         self.zoom_changed.emit(zoom)
 
+    @contextmanager
+    def _moved(self) -> Iterator[None]:
+        """Move about, in as many steps as it takes; what is seen is told only at the end."""
+        within, self._moving = self._moving, True
+        try:
+            yield
+        finally:
+            self._moving = within
+        self._look()
+
     def _look(self) -> None:
         """Tell what is seen to those who draw it."""
-        if not self._turning:
+        if not self._moving:
             area = self.mapToScene(self.viewport().rect()).boundingRect()
             self._scene.look_at(area, self.zoom)
             self.minimap.look_at(area)
@@ -632,6 +655,7 @@ class CanvasView(QGraphicsView):
     def _restyle(self, tokens: Tokens) -> None:
         self._scene.restyle(tokens)
         self.minimap.restyle()
+        self.zoom_bar.restyle(self._scene.look)
         self.breadcrumb.restyle(self._scene.look)
         self.hint.restyle(self._scene.look)
 
@@ -889,13 +913,24 @@ class CanvasView(QGraphicsView):
         self._look()
 
     def scrollContentsBy(self, dx: int, dy: int) -> None:
+        places = [(widget, widget.pos()) for widget in self._over]
         super().scrollContentsBy(dx, dy)
+        for widget, place in places:  # Qt takes along what is in the viewport
+            widget.move(place)
         self._look()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         if self._fit_soon:
             self.fit()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        # What is drawn behind is told only the box around all parts to paint; after a step of looking
+        # around, these are a few strips at the edges.
+        parts = cast("Iterable[QRect]", event.region())  # Qt's own types do not know it
+        self._parts = [self.mapToScene(part).boundingRect() for part in parts]
+        super().paintEvent(event)
+        self._parts = []
 
     def drawBackground(self, painter: QPainter, rect: QRectF | QRect) -> None:
         look, area = self._scene.look, QRectF(rect)
@@ -910,7 +945,7 @@ class CanvasView(QGraphicsView):
         row = QPolygonF([QPointF(left + step * i, top) for i in range(math.ceil(area.width() / step) + 2)])
         for i in range(math.ceil(area.height() / step) + 2):
             painter.drawPoints(row.translated(0, step * i))
-        self._scene.paint_far(painter, area)
+        self._scene.paint_far(painter, self._parts or [area])
 
     def drawForeground(self, painter: QPainter, rect: QRectF | QRect) -> None:
         if self._gesture is not None:

@@ -91,6 +91,9 @@ def _is_there(draft: Draft, spot: Spot) -> bool:
 
 
 def _in_order(draft: Draft, found: Iterable[Breakpoint]) -> tuple[Breakpoint, ...]:
+    found = list(found)
+    if len(found) < 2:  # nothing to sort; this is looked at with every edit
+        return tuple(found)
     rank = {node_id: i for i, node_id in enumerate(draft.tree.nodes)}
 
     def order(one: Breakpoint) -> tuple[int, int]:

@@ -59,6 +59,10 @@ class Cells(Generic[_Key]):
             if not things:
                 del self._cells[cell]
 
+    def box(self, key: _Key) -> Box | None:
+        """Where this thing is."""
+        return self._boxes.get(key)
+
     def near(self, box: Box) -> list[_Key]:
         """What has at least a point in common with this box."""
         if self._count(box) > len(self._boxes):

@@ -1,11 +1,12 @@
 """What hands ask for on the canvas, through the real view and real mouse and key events."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import cast
 
 import pytest
-from PySide6.QtCore import QByteArray, QMimeData, QPoint, QPointF, Qt
-from PySide6.QtGui import QColor, QDropEvent, QWheelEvent
+from PySide6.QtCore import QByteArray, QEvent, QMimeData, QObject, QPoint, QPointF, QRect, Qt
+from PySide6.QtGui import QColor, QDropEvent, QImage, QPaintEvent, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit, QToolTip, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
@@ -493,3 +494,44 @@ def test_the_canvas_follows_the_theme(desk: Desk, qapp: QApplication):
         assert desk.view.grab().toImage().pixelColor(3, 300) != QColor(theme.LIGHT.canvas)
     finally:
         theme.apply(qapp, "light")
+
+
+class Painted(QObject):
+    """How much of a widget is painted from now on."""
+
+    def __init__(self, widget: QWidget) -> None:
+        super().__init__(widget)
+        self.pixels = 0
+        widget.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QPaintEvent):
+            parts = cast("Iterable[QRect]", event.region())  # Qt's own types do not know it
+            self.pixels += sum(part.width() * part.height() for part in parts)
+        return False
+
+
+def on_screen(view: CanvasView) -> bytes:
+    """How bright each pixel of the screen is now; nothing is painted for this."""
+    QApplication.processEvents()
+    picture = view.screen().grabWindow(view.window().winId()).toImage()
+    return bytes(picture.convertToFormat(QImage.Format.Format_Grayscale8).constBits())
+
+
+def test_looking_around_paints_only_what_comes_into_sight_and_leaves_nothing_behind(desk: Desk):
+    view = desk.view
+    view.window().resize(900, 500)
+    view.set_breadcrumb([("load", False), ("success", True), ("ask", False)])
+    view.set_zoom(1.5)
+    on_screen(view)
+    assert view.minimap.isVisible()
+    pixels = view.viewport().width() * view.viewport().height()
+    for way in (QPoint(-60, -28), QPoint(50, 0), QPoint(0, 80), QPoint(22, -100)):
+        painted = Painted(view.viewport())
+        desk.wheel(QPoint(300, 200), way, Qt.KeyboardModifier.NoModifier)
+        moved = on_screen(view)
+        assert 0 < painted.pixels < pixels / 3
+        view.viewport().update()
+        anew = on_screen(view)
+        # Where a line crosses the edge of a part that is painted, the last pixel may be a little different.
+        assert sum(abs(a - b) > 80 for a, b in zip(moved, anew, strict=True)) < 50
