@@ -7,7 +7,7 @@ a branch to the square of its source. What is drawn together is found and drawn 
 
 from collections.abc import Iterable, Mapping
 from itertools import compress
-from operator import is_, is_not
+from operator import is_not
 from types import MappingProxyType
 from typing import Final, NamedTuple
 from zlib import crc32
@@ -380,7 +380,7 @@ def _differing(old: Mapping[NodeId, object], new: Mapping[NodeId, object]) -> It
     """The keys that are in one of the two only, or lead to another object."""
     if old is new:
         return ()
-    if len(old) == len(new) and all(map(is_, old, new)):
+    if len(old) == len(new) and list(old) == list(new):
         return compress(new, map(is_not, old.values(), new.values()))
     return [i for i in old.keys() | new.keys() if old.get(i) is not new.get(i)]
 
