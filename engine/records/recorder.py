@@ -105,6 +105,7 @@ class DecisionRecorder:
         self._sink, self._capacity, self._flush_timeout = sink, capacity, flush_timeout
         # Asked once: what a protocol asks of an object takes longer than handing it a record.
         self._batches = sink if isinstance(sink, BatchSink) else None
+        self._alone = 0
         self._redact = redact
         self._clock, self._log = clock or SystemClock(), logger or logging.getLogger(__name__)
         self._queue: deque[_Entry] = deque()
@@ -232,8 +233,9 @@ class DecisionRecorder:
     def _next(self) -> list[_Entry]:
         """What goes to the sink in one call; whoever waits moves into the space it leaves."""
         taken = [self._queue.popleft()]
+        most, self._alone = 1 if self._alone else BATCH, max(self._alone - 1, 0)
         if self._batches is not None and isinstance(taken[0].what, Record):
-            while len(taken) < BATCH and self._queue and isinstance(self._queue[0].what, Record):
+            while len(taken) < most and self._queue and isinstance(self._queue[0].what, Record):
                 taken.append(self._queue.popleft())
         self._let_in()
         return taken
@@ -250,15 +252,7 @@ class DecisionRecorder:
         """Call the sink with what is in hand. Whoever gives up meanwhile has settled it and left nothing."""
         first = self._in_hand[0].what
         try:
-            match first:
-                case Record():
-                    await self._write_records([entry.what for entry in self._in_hand])  # type: ignore[misc]
-                case Confirmed() | Signal():
-                    await self._sink.outcome(first)
-                case Erasure(key=str() as key):
-                    await self._sink.erase_key(key)
-                case Erasure(decision_id=str() as decision_id):
-                    await self._sink.erase_decision(decision_id)
+            await self._call(first)
         except BaseException as error:
             if self._gave_up or _is_cancelled():
                 if not isinstance(error, asyncio.CancelledError):
@@ -266,16 +260,27 @@ class DecisionRecorder:
                 raise asyncio.CancelledError from None
             if not isinstance(error, Exception | asyncio.CancelledError):
                 raise
+            if len(self._in_hand) > 1:  # nothing was kept, maybe for one of them: each on its own
+                self._queue.extendleft(reversed(self._in_hand))
+                self._alone = len(self._in_hand)
+                return
             self._say_failed(_operation(first), error)
             self._settle(self._in_hand, "failed", error)
         else:
             self._settle(self._in_hand, "written")
 
-    async def _write_records(self, records: list[Record]) -> None:
-        if self._batches is not None:
-            await self._batches.write_all(records)
-        else:
-            await self._sink.write(records[0])
+    async def _call(self, first: Record | Outcome | Erasure | _Flush) -> None:
+        match first:
+            case Record() if self._batches is not None:
+                await self._batches.write_all([entry.what for entry in self._in_hand])  # type: ignore[misc]
+            case Record():
+                await self._sink.write(first)
+            case Confirmed() | Signal():
+                await self._sink.outcome(first)
+            case Erasure(key=str() as key):
+                await self._sink.erase_key(key)
+            case Erasure(decision_id=str() as decision_id):
+                await self._sink.erase_decision(decision_id)
 
     def _settle(self, entries: list[_Entry], result: str, cause: BaseException | None = None) -> None:
         for entry in entries:

@@ -448,13 +448,34 @@ async def test_a_sink_that_can_gets_many_records_at_once_and_never_across_anythi
     assert recorder.counters.written == 5
 
 
-async def test_a_batch_that_fails_fails_as_a_whole():
-    desk = Batches(failing=["write"])
+async def test_one_record_that_cannot_be_kept_takes_no_other_of_its_batch_along():
+    class Picky(Batches):
+        async def _call(self, name: str, what: str) -> None:
+            if "d2" in what.split():
+                raise OSError(f"{SECRET} cannot be kept")
+            await super()._call(name, what)
+
+    desk = Picky()
     recorder = DecisionRecorder(desk)
+    await stalled(desk, recorder)
+    for number in range(4):
+        recorder.record(record(number))
+    await recorder.add_outcome(confirmed(3))
+    desk.open.set()
+    await recorder.close()
+    assert desk.calls == ["write d100", "write d0", "write d1", "write d3", "outcome d3"]
+    assert (recorder.counters.written, recorder.counters.failed) == (4, 1)
+
+
+async def test_each_record_of_a_batch_that_cannot_be_kept_has_failed_and_is_told(
+    caplog: pytest.LogCaptureFixture,
+):
+    recorder = DecisionRecorder(Batches(failing=["write"]))
     for number in range(7):
         recorder.record(record(number))
     await recorder.close()
     assert recorder.counters.failed == 7
+    assert [event for event, _, _ in said(caplog)] == [1010] * 7
 
 
 @pytest.mark.parametrize(("capacity", "seconds"), [(0, 1), (-1, 1), (1, 0), (1, -2)])
