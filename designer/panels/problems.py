@@ -57,7 +57,7 @@ class ProblemsPanel(Pages):
             self.empty.say("No nodes yet", "Add the first one from the palette; a run starts there.")
         else:
             self.empty.say("Nothing wrong", "Ready to run or export.")
-        self.setWindowTitle(f"Problems {len(problems)}" if problems else "Problems")
+        self.setWindowTitle(f"Problems {len(problems):,}" if problems else "Problems")
 
     def _node(self, problem: Problem) -> str:
         if problem.node is None:

@@ -248,7 +248,7 @@ def test_problems_are_counted_in_the_title_errors_first(problems, document):
     document.edit("Edit", lambda draft: edits.set_field(draft, "ask", "task", ""))
     document.check_now()
     found = problems.table.rows
-    assert problems.windowTitle() == f"Problems {len(document.problems)}"
+    assert problems.windowTitle() == f"Problems {len(document.problems):,}"
     assert found[0].severity == "error"
     ranks = [("error", "warning", "info").index(p.severity) for p in found]
     assert ranks == sorted(ranks)
