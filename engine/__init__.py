@@ -127,9 +127,12 @@ if TYPE_CHECKING:
     from engine.events.journal import MemoryJournal as MemoryJournal
     from engine.events.journal import Publisher as Publisher
     from engine.export import anchors_of as anchors_of
+    from engine.export import difference_lines as difference_lines
+    from engine.export import difference_page as difference_page
     from engine.export import dot_of as dot_of
     from engine.export import mermaid_of as mermaid_of
     from engine.export import report_of as report_of
+    from engine.export import summary_of as summary_of
     from engine.expressions import Expression as Expression
     from engine.expressions import ExpressionError as ExpressionError
     from engine.expressions import Undefined as Undefined
@@ -227,7 +230,7 @@ _HOMES: Final = {
     "Visit",
     "events.codec": "event_of json_of",
     "events.journal": "Bus Journal JournalEntry MemoryJournal Publisher",
-    "export": "anchors_of dot_of mermaid_of report_of",
+    "export": "anchors_of difference_lines difference_page dot_of mermaid_of report_of summary_of",
     "expressions": "Expression ExpressionError Undefined",
     "jsontext": "document_bytes",
     "kinds": "KINDS misfits",

@@ -67,6 +67,7 @@ from engine.analysis import ASSUMED, Bound, Bounds, Range, Walk, bounds
 from engine.asking import RefusedReason
 from engine.counting import counted
 from engine.deciders.parser import matching
+from engine.diff_command import diff
 from engine.errors import cause_of
 from engine.evaluate import (
     Case,
@@ -110,6 +111,7 @@ app = typer.Typer(
 
 
 app.add_typer(records, name="records")
+app.command(cls=Command)(diff)
 
 
 def main() -> None:

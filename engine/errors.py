@@ -10,6 +10,7 @@
     ├── DeciderRefused     nobody can be asked by these settings (in ``engine.asking``)
     ├── CaseError          a case does not fit its tree, or its pins are used up
     ├── FetchFailed        what is at an address could not be had, or may not be asked for
+    ├── ServerFailed       a server with tools cannot be used (in ``engine.agent.mcp``)
     ├── RecordingFailed    a record store did not do what it was asked to
     │   └── RecorderClosed the recorder takes nothing more
     └── LlmError           a model could not be asked (class in contracts of the provider)

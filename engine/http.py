@@ -686,14 +686,15 @@ def _new_client(url: str) -> "httpx.AsyncClient":
     return httpx.AsyncClient(
         verify=_certificates(),
         # A proxy serves the way out of this machine, not the way to a model that runs on it.
-        trust_env=not _is_loopback(urlsplit(url).hostname or ""),
+        trust_env=not is_loopback(urlsplit(url).hostname or ""),
         follow_redirects=False,
         timeout=httpx.Timeout(None, connect=CONNECT_DEADLINE),
         limits=httpx.Limits(max_connections=1, max_keepalive_connections=1),
     )
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine, as far as its name says."""
     with suppress(ValueError):
         return ip_address(host).is_loopback
     return host == "localhost"

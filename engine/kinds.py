@@ -8,6 +8,7 @@ as JSON Schema, what a form has to ask; what the kinds do is in :mod:`engine.act
 import re
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal, Self, TypeAlias
+from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -243,3 +244,54 @@ def parameters_of(entry: Mapping[str, Json]) -> Parameters:
     """What an entry says that has no misfits."""
     known = _Entry.model_validate(entry, by_alias=True, by_name=False)
     return KINDS[known.kind].model_validate(known.parameters, by_alias=True, by_name=False)
+
+
+# ------------------------------------------------------------------------------------------ tools of others
+
+
+def _web_address(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("it must start with http:// or https:// and name a host")
+    if "@" in parts.netloc:
+        raise ValueError("a name or password does not belong in an address; take a header")
+    return text
+
+
+_Variable: TypeAlias = Annotated[StrictStr, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+
+
+class McpServer(Parameters):
+    """A program that offers tools (MCP): started with a command, or reached at a web address.
+
+    Keys do not stand in a project file: what a program or an address needs of them is taken from variables
+    of the environment, and no other variable is passed on but those no program does without, as ``PATH``.
+    """
+
+    command: Name | None = Field(None, description="The program to start, in the project's folder.")
+    args: tuple[StrictStr, ...] = Field((), description="What it is started with.")
+    env: Mapping[_Variable, _Variable] = Field(
+        {}, description="Variables it gets: the name there, then the variable here it is taken from."
+    )
+    url: Annotated[StrictStr, AfterValidator(_web_address)] | None = Field(
+        None, description="The web address of a server that runs already."
+    )
+    headers: Mapping[Annotated[StrictStr, AfterValidator(_header)], _Variable] = Field(
+        {}, description="What is sent along: the header, then the variable here it is taken from."
+    )
+    timeout: Annotated[StrictFloat, Field(gt=0, le=300)] = Field(
+        30.0, description="Seconds it has to start, and for each use of a tool."
+    )
+    tools: tuple[Name, ...] | None = Field(
+        None, description="The tools that may be used, by the names they have there; null for all of them."
+    )
+
+    @model_validator(mode="after")
+    def _is_one_or_the_other(self) -> Self:
+        if (self.command is None) == (self.url is None):
+            raise ValueError("it needs either a 'command' or a 'url'")
+        if self.url is None and self.headers:
+            raise ValueError("'headers' belong to a 'url'")
+        if self.command is None and (self.args or self.env):
+            raise ValueError("'args' and 'env' belong to a 'command'")
+        return self

@@ -28,11 +28,14 @@ from engine import (
     Problem,
     Tree,
     TreewrightError,
+    difference_lines,
     document_bytes,
     problems_of,
     read_tree,
+    summary_of,
     write_tree,
 )
+from engine.analysis import compare
 
 FORMAT: Final = 1
 """The newest form of design files this program understands."""
@@ -215,11 +218,12 @@ def overruling(stored: Stored) -> Stored:
 
 
 def difference(draft: Draft, path: Path) -> str:
-    """What saving the draft would change in its files, as a unified diff of canonical texts.
+    """What saving the draft would change in its files: what it means, then a unified diff of canonical texts.
 
     A tree that cannot be read stands there as it is.
     """
     theirs = open_tree(path)
+    found = compare(theirs.draft.tree, draft.tree) if isinstance(theirs, Stored) else None
     texts = (
         (write_tree(theirs.draft.tree).decode(), design_bytes(theirs.draft).decode())
         if isinstance(theirs, Stored)
@@ -227,6 +231,8 @@ def difference(draft: Draft, path: Path) -> str:
     )
     mine = write_tree(draft.tree).decode(), design_bytes(draft).decode()
     lines: list[str] = []
+    if found is not None and not found.is_empty:
+        lines += [*difference_lines(found), summary_of(found), ""]
     for target, before, after in zip((path, design_path(path)), texts, mine, strict=True):
         names = f"{target.name} on disk", f"{target.name} here"
         lines += difflib.unified_diff(before.splitlines(), after.splitlines(), *names, lineterm="")

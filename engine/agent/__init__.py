@@ -50,10 +50,13 @@ if TYPE_CHECKING:
     from engine.agent.executor import DefaultToolExecutor as DefaultToolExecutor
     from engine.agent.executor import IdempotentToolExecutor as IdempotentToolExecutor
     from engine.agent.executor import ToolExecutor as ToolExecutor
+    from engine.agent.mcp import ServerFailed as ServerFailed
+    from engine.agent.mcp import connected as connected
     from engine.agent.planning import DefaultPlanner as DefaultPlanner
     from engine.agent.planning import SequentialPlanner as SequentialPlanner
     from engine.agent.run import AgentRun as AgentRun
     from engine.catalog import tool as tool
+    from engine.kinds import McpServer as McpServer
     from engine.llm import CallingMessage as CallingMessage
     from engine.llm import ToolCall as ToolCall
     from engine.llm import ToolMessage as ToolMessage
@@ -74,9 +77,11 @@ _HOMES: Final = {
     "LlmCalled ModelChunk ModelSwitched PolicyBlocked Progressed ToolCompleted ToolStarted "
     "TransformationCompleted TurnStarted ValidationCompleted",
     "agent.executor": "CacheAwareToolExecutor DefaultToolExecutor IdempotentToolExecutor ToolExecutor",
+    "agent.mcp": "ServerFailed connected",
     "agent.planning": "DefaultPlanner SequentialPlanner",
     "agent.run": "AgentRun",
     "catalog": "tool",
+    "kinds": "McpServer",
     "llm": "CallingMessage ToolCall ToolMessage",
     "tools": "FunctionTool Tool ToolDefinition ToolInvocation ToolResult",
     "transcript": "AgentBuilder MarkdownAgentBuilder",

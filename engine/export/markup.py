@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Final, TypeAlias
 
+from engine.export.style import STYLE
 from engine.export.words import clean, one_line
 
 
@@ -68,3 +69,34 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Content]], name: str) -> 
     ]
     top = tag("tr", (tag("th", word, scope="col") for word in head))
     return tag("div", tag("table", tag("thead", top), tag("tbody", body), aria_label=name), class_="wide")
+
+
+def section(anchor: str, title: str, content: Content) -> Markup:
+    """A part of a page under a title."""
+    head = tag("h2", title, id=f"{anchor}-title")
+    return tag("section", head, content, id=anchor, aria_labelledby=f"{anchor}-title")
+
+
+def contents(entries: Iterable[tuple[Markup, Markup]]) -> Markup:
+    """The parts of a page as links, each with what is within it."""
+    head = tag("p", "Contents", class_="label", id="contents")
+    listed = tag("ol", (tag("li", link, within) for link, within in entries))
+    return tag("nav", head, listed, aria_labelledby="contents")
+
+
+def page(title: str, *body: Content) -> str:
+    """A whole document, which loads nothing and runs nothing."""
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag(
+            "meta",
+            http_equiv="Content-Security-Policy",
+            content="default-src 'none'; style-src 'unsafe-inline'",
+        ),
+        tag("title", title),
+        tag("style", Markup(STYLE)),
+    )
+    return f"<!DOCTYPE html>\n{tag('html', head, tag('body', *body), lang='en')}\n"

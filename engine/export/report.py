@@ -14,8 +14,21 @@ from engine.analysis import ASSUMED, Bound, Bounds, Range
 from engine.budget import DEFAULT_LIMITS
 from engine.counting import counted
 from engine.errors import Problem, Severity
-from engine.export.markup import EMPTY, Content, Markup, code, joined, prose, said, table, tag, terms
-from engine.export.style import STYLE
+from engine.export.markup import (
+    EMPTY,
+    Content,
+    Markup,
+    code,
+    contents,
+    joined,
+    page,
+    prose,
+    said,
+    section,
+    table,
+    tag,
+    terms,
+)
 from engine.export.words import KINDS, branches_of, cut, one_line, plain, title_of
 from engine.tree import (
     ActionNode,
@@ -118,37 +131,14 @@ class _Report:
             )
             if content
         ]
-        main = [
-            tag(
-                "section",
-                tag("h2", title, id=f"{anchor}-title"),
-                content,
-                id=anchor,
-                aria_labelledby=f"{anchor}-title",
-            )
-            for anchor, title, content in sections
-        ]
-        head = tag(
-            "head",
-            tag("meta", charset="utf-8"),
-            tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-            tag("meta", name="color-scheme", content="light dark"),
-            tag(
-                "meta",
-                http_equiv="Content-Security-Policy",
-                content="default-src 'none'; style-src 'unsafe-inline'",
-            ),
-            tag("title", self.title),
-            tag("style", Markup(STYLE)),
-        )
-        body = tag(
-            "body",
+        main = (section(anchor, title, content) for anchor, title, content in sections)
+        return page(
+            self.title,
             tag("a", "Skip to the report", href="#report", class_="skip"),
             self._header(),
             self._contents(sections),
             tag("main", main, id="report"),
         )
-        return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
 
     @property
     def title(self) -> str:
@@ -158,19 +148,10 @@ class _Report:
     # -- parts of it
 
     def _contents(self, sections: Iterable[tuple[str, str, Markup]]) -> Markup:
-        entries = []
-        for anchor, title, _ in sections:
-            inner = (
-                tag("ol", (tag("li", self._link(node_id)) for node_id in self.order), class_="within")
-                if anchor == "nodes"
-                else EMPTY
-            )
-            entries.append(tag("li", tag("a", title, href=f"#{anchor}"), inner))
-        return tag(
-            "nav",
-            tag("p", "Contents", class_="label", id="contents"),
-            tag("ol", entries),
-            aria_labelledby="contents",
+        nodes = tag("ol", (tag("li", self._link(node_id)) for node_id in self.order), class_="within")
+        return contents(
+            (tag("a", title, href=f"#{anchor}"), nodes if anchor == "nodes" else EMPTY)
+            for anchor, title, _ in sections
         )
 
     def _header(self) -> Markup:

@@ -99,6 +99,12 @@ h3 .sign, nav .sign { margin: 0; }
 .severity.warning, .note.warning b { color: var(--warn); }
 .severity.info, .note.info b { color: var(--secondary); }
 
+del, ins { text-decoration: none; border-radius: 3px; padding: 0 2px; }
+del { color: var(--bad); text-decoration: line-through; }
+ins { color: var(--good); font-weight: 600; }
+article.removed { border-inline-start: 3px solid var(--bad); }
+article.added { border-inline-start: 3px solid var(--good); }
+
 @media screen and (max-width: 820px) {
   body { display: block; }
   header { padding: 24px 16px 0; }

@@ -15,6 +15,7 @@ from designer.document.files import (
     Stored,
     Unreadable,
     design_path,
+    difference,
     open_tree,
     save_tree,
 )
@@ -278,3 +279,22 @@ def test_a_note_that_cannot_be_read_costs_the_design_and_not_the_tree(path, note
     stored = opened(path)
     assert [p.code for p in stored.problems] == ["design-unreadable"]
     assert stored.draft.tree == triage().tree
+
+
+def test_a_difference_begins_with_what_it_means_and_then_shows_the_lines(path):
+    mine = edits.rename_node(retitled(opened(path)), "ask", "question")
+    lines = difference(mine, path).splitlines()
+    assert lines[:5] == [
+        "~ the tree",
+        '    name: not set → "Triage"',
+        "> ask is question (question)",
+        "1 node renamed, 1 change of the tree itself.",
+        "",
+    ]
+    assert '+  "name": "Triage",' in lines
+
+
+def test_places_are_no_difference_of_meaning(path):
+    mine = edits.move_nodes(opened(path).draft, {"bad": Place(5, 5)})
+    lines = difference(mine, path).splitlines()
+    assert lines[0].startswith("--- tree.design.json")

@@ -764,4 +764,4 @@ def test_no_command_changes_anything_beside_the_tree(project):
 def test_what_later_versions_bring_is_not_there_yet():
     said = Said("--help")
     commands = set(re.findall(r"^│ (\w+)  ", said.out, re.MULTILINE))
-    assert commands == {"check", "run", "test", "bounds", "paths", "export", "records"}
+    assert commands == {"check", "run", "test", "bounds", "paths", "diff", "export", "records"}
