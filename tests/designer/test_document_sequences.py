@@ -17,6 +17,7 @@ from hypothesis.stateful import (
 )
 
 from designer import theme
+from designer.app import put_away
 from designer.canvas.overlay import Overlay
 from designer.canvas.scene import Scene
 from designer.document import clipboard, edits, rules
@@ -60,6 +61,8 @@ class Authoring(RuleBasedStateMachine):
         self.show()
         self.document.deleteLater()
         self.scene.deleteLater()
+        del self.document, self.scene
+        put_away()  # one test plays thousands of these
         shutil.rmtree(self.folder)
 
     def node(self, data):
