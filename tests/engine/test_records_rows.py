@@ -8,7 +8,8 @@ from tests.tables import assert_runs, rows
 
 HERE = Path(__file__).parent
 
-FACTS = rows((HERE / "rows_records.md").read_text(encoding="utf-8"))
+_FACTS, _RULES = (HERE / "rows_records.md").read_text(encoding="utf-8").split("## Rules")
+FACTS, RULES = rows(_FACTS), rows(_RULES)
 
 # The numbers of each group; those of evaluation have their tests elsewhere.
 GROUPS = {
@@ -24,7 +25,11 @@ def test_every_fact_has_its_row_once():
     assert [fact for fact, _ in FACTS] == every
 
 
-@pytest.mark.parametrize(("fact", "tests"), FACTS)
+def test_there_are_rules_beside_the_facts():
+    assert len(RULES) == 10
+
+
+@pytest.mark.parametrize(("fact", "tests"), [*FACTS, *RULES])
 def test_what_a_fact_names_is_a_test_that_runs(fact, tests):
     assert tests, f"{fact} has no test"
     for test in tests:
