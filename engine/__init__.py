@@ -46,9 +46,11 @@ if TYPE_CHECKING:
     from engine.checks import Checker as Checker
     from engine.checks import Runnable as Runnable
     from engine.checks import check as check
-    from engine.checks import fix as fix
     from engine.checks import problems_of as problems_of
     from engine.checks import runnable as runnable
+    from engine.checks.fixing import Fix as Fix
+    from engine.checks.fixing import fix as fix
+    from engine.checks.fixing import fixes as fixes
     from engine.conversation import ContextBuilder as ContextBuilder
     from engine.conversation import Conversation as Conversation
     from engine.conversation import Prepared as Prepared
@@ -209,7 +211,8 @@ _HOMES: Final = {
     "budget": "Clock DEFAULT_LIMITS LimitName Limits SystemClock Usage",
     "catalog": "Action ActionContext ActionResult ActionStatus Catalog FunctionAction FunctionPredicate "
     "Inquiry Person Predicate PredicateContext action predicate",
-    "checks": "Checker Runnable check fix problems_of runnable",
+    "checks": "Checker Runnable check problems_of runnable",
+    "checks.fixing": "Fix fix fixes",
     "conversation": "ContextBuilder Conversation Prepared SlidingConversation build_context estimate_tokens",
     "data": "BoundedDataPolicy DataItem DataPolicy DataSnapshot DataStore DataSummary Properties",
     "deciders": "Attempt Decider Decision Desk Question",

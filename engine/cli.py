@@ -24,6 +24,7 @@ from engine import (
     ActionNode,
     Call,
     Catalog,
+    Checker,
     ClassifyNode,
     Decider,
     DeciderName,
@@ -51,6 +52,7 @@ from engine import (
     Tree,
     catalog_of,
     dot_of,
+    fixes,
     load_project,
     mermaid_of,
     model_of,
@@ -285,6 +287,9 @@ def check(
         CheckFormat | None, typer.Option("--format", help="How to report; as text unless you say otherwise.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    mend: Annotated[
+        bool, typer.Option("--fix", help="First put right what there is a safe way for, and write the files.")
+    ] = False,
     trust: _Trust = False,
 ) -> None:
     """Say everything that is wrong with tree files.
@@ -296,11 +301,34 @@ def check(
     """
     if as_json and form not in (None, CheckFormat.json):
         raise typer.BadParameter(f"--json and --format {form} exclude each other.", param_hint="--format")
+    for file in files if mend else ():
+        _mend(open_tree(file, trust=trust))
     opened = [open_tree(file, trust=trust) for file in files]
     # Trees of one folder share its project; what is wrong there is told once.
     findings = list(dict.fromkeys(finding for one in opened for finding in one.findings))
     _REPORTS[CheckFormat.json if as_json else form or CheckFormat.text](findings)
     raise typer.Exit(max(one.code for one in opened))
+
+
+def _mend(opened: Opened) -> None:
+    """Make every safe fix and write the file; one with a part that cannot be understood is left alone."""
+    if not opened.whole:
+        return
+    checker, before, tree = Checker(opened.catalog), None, opened.tree
+    respelled = any(problem.code == "spelling-old" for problem in opened.problems)
+    while True:
+        found = checker.update(before, tree)
+        ways = (
+            (way, problem) for problem in found for way in fixes(tree, problem, opened.catalog) if way.safe
+        )
+        way, problem = next(ways, (None, None))
+        if way is None or problem is None:
+            break
+        node = "" if problem.node is None else f" (node {problem.node})"
+        say(one_line(f"{opened.file}: fixed: {way.title} [{problem.code}]{node}"))
+        before, tree = tree, way.tree
+    if respelled or tree is not opened.tree:
+        write_file(opened.file, write_tree(tree))
 
 
 def _report_text(findings: Sequence[Finding]) -> None:

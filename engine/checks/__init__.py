@@ -5,16 +5,15 @@ is told once: what only follows from another problem is left out.
 """
 
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, compress, filterfalse
 from operator import is_not
-from typing import Final, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Final, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
 
-from engine import jsontext
 from engine.budget import DEFAULT_LIMITS, IMPOSSIBLE
 from engine.catalog import Catalog
 from engine.checks.limits import Within
@@ -83,19 +82,6 @@ def problems_of(reading: Reading, catalog: Catalog | None = None) -> tuple[Probl
     found = (problem for problem in check(reading.tree, catalog) if not _within(problem.pointer, unread))
     with collector_paused():
         return in_text((*reading.problems, *found), reading.text)
-
-
-def fix(tree: Tree, problem: Problem) -> Tree | None:
-    """The tree with one of its problems put right, where there is one safe way to do that; None otherwise."""
-    place = jsontext.path_of(problem.pointer)[-1:]
-    if problem.code in _BLANK_OF_TREE:
-        return _without_text(tree, *place)
-    mended = _FIXES.get(problem.code)
-    node = tree.nodes.get(problem.node or "")
-    if mended is None or node is None:
-        return None
-    better = mended(node, *place)
-    return None if better is None else tree.replace(nodes={**tree.nodes, str(problem.node): better})
 
 
 class Checker:
@@ -604,56 +590,3 @@ def _within(pointer: str, places: set[str]) -> bool:
             return False
         pointer = pointer.rpartition("/")[0]
     return True
-
-
-# ------------------------------------------------------------------------------------------ fixes
-
-
-_Part = TypeVar("_Part", bound=Member)
-
-
-def _without_text(part: _Part, place: str) -> _Part:
-    return part.replace(**{place: None})
-
-
-def _without_transitions(node: AnyNode, _place: str) -> AnyNode:
-    return node.replace(transitions=())
-
-
-def _without_member(node: AnyNode, place: str) -> AnyNode:
-    members = {name: value for name, value in node.model_dump(by_alias=True).items() if name != place}
-    return type(node).model_validate(members, by_alias=True, by_name=False)
-
-
-def _without_answer(node: AnyNode, place: str) -> AnyNode | None:
-    answers = [*cast("ClassifyNode", node).branches()][:-1]
-    if len(answers) == 1:
-        return None
-    answer = answers.pop(int(place))
-    still_needed = {*answers, UNKNOWN}
-    kept = (t for t in node.transitions if t.condition != answer or answer in still_needed)
-    return node.replace(answers=tuple(answers), transitions=tuple(kept))
-
-
-def _with_trimmed_answer(node: AnyNode, place: str) -> AnyNode | None:
-    answers = [*cast("ClassifyNode", node).branches()]
-    answer, trimmed = answers[int(place)], answers[int(place)].strip()
-    if trimmed in answers:  # also the reserved one
-        return _without_answer(node, place)
-    answers[int(place)] = trimmed
-    renamed = (t.replace(condition=trimmed) if t.condition == answer else t for t in node.transitions)
-    return node.replace(answers=tuple(answers[:-1]), transitions=tuple(renamed))
-
-
-_BLANK_OF_TREE: Final = ("name-blank", "description-blank")
-_FIXES: Final[Mapping[str, Callable[[AnyNode, str], AnyNode | None]]] = {
-    "answer-like-unknown": _without_answer,
-    "answer-reserved": _without_answer,
-    "answer-spaces": _with_trimmed_answer,
-    "answers-alike": _without_answer,
-    "answers-duplicate": _without_answer,
-    "field-forbidden": _without_member,
-    "node-description-blank": _without_text,
-    "node-name-blank": _without_text,
-    "terminal-transitions": _without_transitions,
-}

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from engine import jsontext
 from engine.catalog import Catalog, FunctionPredicate, PredicateContext
-from engine.checks import Checker, Runnable, check, fix, problems_of, runnable
+from engine.checks import Checker, Runnable, check, problems_of, runnable
+from engine.checks.fixing import fix
 from engine.conversation import build_context, estimate_tokens
 from engine.data import DataSnapshot
 from engine.errors import TreeInvalid

@@ -761,6 +761,35 @@ def test_no_command_changes_anything_beside_the_tree(project):
     assert files_of(project) == before
 
 
+def test_check_makes_the_safe_fixes_writes_the_file_and_tells_each(change):
+    file = change('"version": 1', '"version": 0, "name": " "')
+    said = Said("check", "--fix", file)
+    assert (said.code, said.last) == (0, "2 warnings, 1 info")
+    assert said.err.splitlines() == [
+        f"{file}: fixed: Set the version to 1 [version-invalid]",
+        f"{file}: fixed: Remove the empty name [name-blank]",
+    ]
+    assert file.read_bytes() == EVIDENCE.read_bytes()
+    assert Said("check", "--fix", file).err == ""
+
+
+def test_check_leaves_what_is_not_safe_and_what_it_cannot_understand(change):
+    file = change('"nextNodeId": "verify"', '"nextNodeId": "gone"')
+    before = file.read_bytes()
+    said = Said("check", "--fix", file)
+    assert (said.code, said.err) == (1, "")
+    assert file.read_bytes() == before
+    file.write_text('{"treeId": 7, "name": " ", "version": 0}', "utf-8")
+    assert Said("check", "--fix", file).code == 1
+    assert file.read_text("utf-8") == '{"treeId": 7, "name": " ", "version": 0}'
+
+
+def test_check_writes_old_spellings_anew(change):
+    file = change('"type": "classify",\n      "task"', '"type": "question",\n      "question"')
+    assert Said("check", "--fix", file).code == 0
+    assert file.read_bytes() == EVIDENCE.read_bytes()
+
+
 def test_what_later_versions_bring_is_not_there_yet():
     said = Said("--help")
     commands = set(re.findall(r"^│ (\w+)  ", said.out, re.MULTILINE))
