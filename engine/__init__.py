@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from engine.checks import check as check
     from engine.checks import problems_of as problems_of
     from engine.checks import runnable as runnable
+    from engine.checks.fixing import FIXABLE as FIXABLE
     from engine.checks.fixing import Fix as Fix
     from engine.checks.fixing import fix as fix
     from engine.checks.fixing import fixes as fixes
@@ -212,7 +213,7 @@ _HOMES: Final = {
     "catalog": "Action ActionContext ActionResult ActionStatus Catalog FunctionAction FunctionPredicate "
     "Inquiry Person Predicate PredicateContext action predicate",
     "checks": "Checker Runnable check problems_of runnable",
-    "checks.fixing": "Fix fix fixes",
+    "checks.fixing": "FIXABLE Fix fix fixes",
     "conversation": "ContextBuilder Conversation Prepared SlidingConversation build_context estimate_tokens",
     "data": "BoundedDataPolicy DataItem DataPolicy DataSnapshot DataStore DataSummary Properties",
     "deciders": "Attempt Decider Decision Desk Question",

@@ -146,6 +146,37 @@ def remove_nodes(draft: Draft, ids: Iterable[NodeId]) -> Draft:
     )
 
 
+def mend(draft: Draft, tree: Tree) -> Draft:
+    """With this tree instead; nodes that are new in it stand beside the first one that leads to them."""
+    old, places = draft.tree.nodes, {i: draft.places[i] for i in tree.nodes if i in draft.places}
+    gone = [i for i in old if i not in tree.nodes]
+    for node_id in tree.nodes:
+        if node_id not in places:
+            leading = (
+                i for i, node in tree.nodes.items() if node_id in node.targets.values() and i in places
+            )
+            near = places[next(leading, next(iter(places), node_id))] if places else Place(0, 0)
+            places[node_id] = _free_beside(places.values(), near)
+    return replace(
+        draft,
+        tree=tree,
+        places={i: places[i] for i in tree.nodes},
+        design=design.followed(draft.design, dict.fromkeys(gone)),
+    )
+
+
+_BESIDE: Final = Place(330, 0)
+_BELOW: Final = 110.0
+
+
+def _free_beside(taken: Collection[Place], near: Place) -> Place:
+    """A place to the right of this one that no other card has."""
+    x, y = near.x + _BESIDE.x, near.y
+    while any(abs(place.x - x) < _BESIDE.x / 2 and abs(place.y - y) < _BELOW for place in taken):
+        y += _BELOW
+    return Place(x, y)
+
+
 def move_nodes(draft: Draft, places: Mapping[NodeId, Place]) -> Draft:
     """With these nodes at these places."""
     nodes, old = draft.tree.nodes, draft.places

@@ -431,3 +431,6 @@ _FIXES: Final[Mapping[str, _Maker]] = {
     "verdict-missing": _verdict,
     "version-invalid": _version,
 }
+
+FIXABLE: Final = frozenset(_FIXES)
+"""The codes of problems for which there may be a fix."""

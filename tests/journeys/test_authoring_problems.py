@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QMenu
 
 from designer import dialogs, resource
+from designer.document import edits
 from designer.panels.problems import ProblemsPanel
-from engine import Problem, check
+from engine import Problem, check, write_tree
 from tests.journeys.driving import Driver, by_hand, until
 from tests.journeys.test_editing import key
 
@@ -22,7 +25,7 @@ KEY, CTRL = Qt.Key, Qt.KeyboardModifier.ControlModifier
 def evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project of one's own, whose code the person does not trust yet."""
 
-    async def refuse(*_: object) -> bool:
+    async def refuse(*_: object, **__: object) -> bool:
         return False
 
     monkeypatch.setattr(dialogs, "ask_trust", refuse)
@@ -91,5 +94,80 @@ def test_a_problem_opens_the_panel_and_the_tab_that_hide_its_field(travel, evide
         assert window.docks["inspector"].isVisible()
         assert document.selection == {question}
         assert window.focusWidget().objectName() == "field.task"
+
+    travel(journey, evidence)
+
+
+def offer(person: Driver) -> QMenu:
+    """The menu that is open on a problem."""
+    return person.seen(QMenu, "menu.problem")
+
+
+def test_a_problem_is_fixed_by_keyboard_as_one_step_and_undo_brings_every_byte_back(travel, evidence):
+    async def journey(person: Driver) -> None:
+        document = person.document
+        document.edit("Break", lambda draft: edits.disconnect(draft, "classify", "unsupported"))
+        broken = write_tree(document.draft.tree)
+        await person.show("problems")
+        table = person.seen(ProblemsPanel, "panel.problems").table
+        await until(lambda: any(p.code == "transitions-incomplete" for p in listed(person)))
+        table.choose(next(n for n, p in enumerate(listed(person)) if p.code == "transitions-incomplete"))
+        table.setFocus()
+        await by_hand(lambda: QTest.keyClick(table, KEY.Key_Period, CTRL))
+        await until(lambda: table.window().findChild(QMenu, "menu.problem") is not None)
+        menu = offer(person)
+        assert menu.actions()[0].text() == "Lead 'unsupported' to a new terminal"
+        await by_hand(lambda: QTest.keyClick(menu, KEY.Key_Down))
+        await by_hand(lambda: QTest.keyClick(menu, KEY.Key_Return))
+        await until(lambda: document.draft.tree.nodes["classify"].targets.get("unsupported") == "undecided")
+        assert document.undo_stack.undoText() == "Lead 'unsupported' to a new terminal"
+        assert "undecided" in document.draft.places
+        await until(lambda: not any(p.code == "transitions-incomplete" for p in listed(person)))
+        await key(person, KEY.Key_Z, CTRL)
+        assert write_tree(document.draft.tree) == broken
+
+    travel(journey, evidence)
+
+
+def test_all_problems_of_one_kind_are_fixed_at_once(travel, evidence):
+    async def journey(person: Driver) -> None:
+        document = person.document
+        before = write_tree(document.draft.tree)
+        document.edit(
+            "Blank",
+            lambda draft: edits.set_field(
+                edits.set_field(draft, "collect", "name", " "), "verify", "name", " "
+            ),
+        )
+        await person.show("problems")
+        table = person.seen(ProblemsPanel, "panel.problems").table
+        await until(lambda: sum(p.code == "node-name-blank" for p in listed(person)) == 2)
+        table.choose(next(n for n, p in enumerate(listed(person)) if p.code == "node-name-blank"))
+        row = table.currentIndex().row()
+        spot = table.visualRect(table.model().index(row, 3)).center()
+        await by_hand(lambda: QTest.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=spot))
+        await until(lambda: table.window().findChild(QMenu, "menu.problem") is not None)
+        menu = offer(person)
+        (every,) = [action for action in menu.actions() if action.text() == "Fix all 2 problems of this kind"]
+        await by_hand(every.trigger)
+        await until(lambda: not any(p.code == "node-name-blank" for p in listed(person)))
+        assert write_tree(document.draft.tree) == before
+        menu.close()
+
+    travel(journey, evidence)
+
+
+def test_a_problem_is_copied_with_its_place(travel, evidence):
+    async def journey(person: Driver) -> None:
+        person.document.edit("Blank", lambda draft: edits.set_field(draft, "verify", "name", " "))
+        await person.show("problems")
+        table = person.seen(ProblemsPanel, "panel.problems").table
+        await until(lambda: any(p.code == "node-name-blank" for p in listed(person)))
+        table.choose(next(n for n, p in enumerate(listed(person)) if p.code == "node-name-blank"))
+        table.setFocus()
+        await by_hand(lambda: QTest.keyClick(table, KEY.Key_C, CTRL))
+        assert QGuiApplication.clipboard().text() == (
+            "The name holds only blanks. (verify · Name)"
+        )
 
     travel(journey, evidence)
