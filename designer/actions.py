@@ -122,6 +122,10 @@ class Commands:
         """Every command with its action, in order."""
         return ((bound.made, bound.action) for bound in self._bound.values())
 
+    def reason(self, id: str) -> str | None:
+        """Why a command may not be run now; None when it may be. ``KeyError`` for an unknown id."""
+        return self._bound[id].reason()
+
     def run(self, id: str) -> bool:
         """Run a command; False, and the reason told, when it may not be. ``KeyError`` for an unknown id."""
         bound = self._bound[id]

@@ -38,6 +38,7 @@ from designer.document.document import Document
 from designer.document.draft import Draft
 from designer.editing import Editing
 from designer.filing import Filing
+from designer.finding import Finding
 from designer.forms import plain
 from designer.pages import Banner, Pages
 from designer.panels import PANELS, Panel
@@ -136,11 +137,13 @@ class MainWindow(QMainWindow):
         self.arranging = Arranging(self.workbench, self)
         self.debugging = Debugging(self.workbench, self)
         self.viewing = Viewing(self.workbench, self)
+        self.finding = Finding(self.workbench, self)
+        owners = (self.filing, self.editing, self.arranging, self.debugging, self.viewing, self.finding)
         self._place_pages()
         self._place_docks()
         self.commands = Commands(
             self,
-            [self.filing, self.editing, self.arranging, self.debugging, self.viewing, self],
+            [*owners, self],
             scopes={"canvas": self.canvas, "inspector": self.docks["inspector"]},
             refused=self.tell,
         )
@@ -297,7 +300,8 @@ class MainWindow(QMainWindow):
             [
                 "edit.undo", "edit.redo", "", "edit.cut", "edit.copy", "edit.paste", "edit.paste-linked",
                 "edit.duplicate", "edit.delete", "",
-                "edit.select-all", "select.downstream", "select.upstream",
+                "edit.select-all", "select.downstream", "select.upstream", "",
+                "find.node", "find.command",
             ],
         )  # fmt: skip
         node = self.menuBar().addMenu("&Node")
@@ -537,7 +541,7 @@ class MainWindow(QMainWindow):
         event.acceptProposedAction()
 
 
-OWNERS: Final = (Filing, Editing, Arranging, Debugging, Viewing, MainWindow)
+OWNERS: Final = (Filing, Editing, Arranging, Debugging, Viewing, Finding, MainWindow)
 """Who owns commands, in the order of the list of commands."""
 
 
