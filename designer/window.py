@@ -208,6 +208,7 @@ class MainWindow(QMainWindow):
         column.setSpacing(0)
         column.addWidget(self._tabs)
         column.addWidget(self._banner)
+        column.addWidget(self.finding.bar)
         column.addWidget(self.pages, 1)
         column.addWidget(self._timeline)
         self.setCentralWidget(centre)
@@ -301,7 +302,7 @@ class MainWindow(QMainWindow):
                 "edit.undo", "edit.redo", "", "edit.cut", "edit.copy", "edit.paste", "edit.paste-linked",
                 "edit.duplicate", "edit.delete", "",
                 "edit.select-all", "select.downstream", "select.upstream", "",
-                "find.node", "find.command",
+                "find.text", "find.next", "find.previous", "find.node", "find.command",
             ],
         )  # fmt: skip
         node = self.menuBar().addMenu("&Node")

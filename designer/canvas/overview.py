@@ -22,6 +22,9 @@ from engine import NodeId, TerminalNode
 READABLE: Final = 0.4
 """From this zoom on cards are items; below it nobody can read them."""
 
+STEPPED_BACK: Final = 0.3
+"""How much is left to see of what was not found."""
+
 _BLOCKS: Final = 0.14  # below this zoom a card is a block in the colour of its kind
 _DOT: Final = 4.0  # pixels
 _REACH: Final = 14.0  # pixels a mark may stand out of its card
@@ -44,6 +47,7 @@ class Overview:
         self.selection: frozenset[NodeId] = frozenset()
         self.ranks: Mapping[str, int] = {}
         self.lit: frozenset[EdgeKey] = frozenset()
+        self.found: frozenset[NodeId] | None = None
         self._batches: dict[Cell, _Batch] = {}
 
     def touch(self, cells: Iterable[Cell]) -> QRectF:
@@ -73,10 +77,16 @@ class Overview:
         batches = [self._batch(cell) for cell in sorted(cells.difference(without))]
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, zoom >= READABLE)
+        painter.setOpacity(1.0 if self.found is None else STEPPED_BACK)
         self._paint_lines(painter, batches, zoom)
         blocks = zoom < _BLOCKS
         for batch in batches:
             _draw(painter, batch.blocks if blocks else batch.sketch)
+        painter.setOpacity(1.0)
+        if self.found:
+            seen = {node_id for batch in batches for node_id in self.chart.held(batch.cell)} & self.found
+            cards = [self.chart.cards[node_id] for node_id in self.chart.cards if node_id in seen]
+            _draw(painter, _blocks(self, cards) if blocks else _sketch(self, cards))
         for batch in batches:
             batch.paint_marks(painter, zoom)
         painter.restore()
@@ -114,7 +124,7 @@ class _Batch:
     """What one square looks like; each part is made when it is first painted."""
 
     def __init__(self, overview: Overview, cell: Cell) -> None:
-        self._overview, self._cell = overview, cell
+        self._overview, self.cell = overview, cell
         self.box = QRectF(*overview.chart.reach(cell))
 
     @cached_property
@@ -131,38 +141,12 @@ class _Batch:
     @cached_property
     def blocks(self) -> list[_Boxes]:
         """Each card as one box in the colour of its kind."""
-        style, ranks = self._overview.style, self._overview.ranks
-        looks: dict[int, _Boxes] = {}
-        for card in self._cards:
-            colour = style.block(card.node, _rank(card, ranks))
-            look = looks.setdefault(colour.rgb(), _Boxes(None, colour, []))
-            look.boxes.append(QRectF(*card.card))
-        return list(looks.values())
+        return _blocks(self._overview, self._cards)
 
     @cached_property
     def sketch(self) -> list[_Boxes]:
         """Each card as a box with the place of its kind, its texts and its rows."""
-        style, ranks = self._overview.style, self._overview.ranks
-        cards, pills, texts = (
-            _Boxes(style.line, style.card, []),
-            _Boxes(style.secondary, style.card, []),
-            _Boxes(None, style.hint, []),
-        )
-        kinds: dict[int, _Boxes] = {}
-        for card in self._cards:
-            x, y, w, h = card.card
-            pill = isinstance(card.node, TerminalNode)
-            (pills if pill else cards).boxes.append(QRectF(x, y, w, h))
-            colour = style.verdict(_rank(card, ranks)) if pill else style.kind(card.node)
-            kind = kinds.setdefault(colour.rgb(), _Boxes(None, colour, []))
-            kind.boxes.append(QRectF(x + 10, y + 7, 20, 20))
-            texts.boxes.append(QRectF(x + PILL_TEXT + 4, y + TITLE / 2 - 4, min(w - PILL_TEXT - 20, 100), 8))
-            if not pill:
-                texts.boxes.append(QRectF(x + 14, y + TITLE + BODY / 2 - 4, CARD - 70, 8))
-                texts.boxes.extend(
-                    QRectF(x + CARD - 80, y + row_middle(i) - 3, 62, 7) for i in range(len(card.rows))
-                )
-        return [cards, pills, *kinds.values(), texts]
+        return _sketch(self._overview, self._cards)
 
     def paint_marks(self, painter: QPainter, zoom: float) -> None:
         """What the run, the checks and the selection say; never too small to be seen."""
@@ -196,7 +180,7 @@ class _Batch:
     @cached_property
     def _cards(self) -> list[Card]:
         cards = self._overview.chart.cards
-        return [cards[node_id] for node_id in self._overview.chart.held(self._cell)]
+        return [cards[node_id] for node_id in self._overview.chart.held(self.cell)]
 
     @cached_property
     def _marked(self) -> list[Card]:
@@ -217,6 +201,39 @@ class _Batch:
         chart, ran = self._overview.chart, self._overview.overlay.taken
         keys = [(card.node_id, branch) for card in self._cards for branch in chart.targets(card.node_id)]
         return _path(chart.branches[key].route for key in keys if (key in ran) == taken)
+
+
+def _blocks(overview: Overview, drawn: Iterable[Card]) -> list[_Boxes]:
+    looks: dict[int, _Boxes] = {}
+    for card in drawn:
+        colour = overview.style.block(card.node, _rank(card, overview.ranks))
+        look = looks.setdefault(colour.rgb(), _Boxes(None, colour, []))
+        look.boxes.append(QRectF(*card.card))
+    return list(looks.values())
+
+
+def _sketch(overview: Overview, drawn: Iterable[Card]) -> list[_Boxes]:
+    style, ranks = overview.style, overview.ranks
+    cards, pills, texts = (
+        _Boxes(style.line, style.card, []),
+        _Boxes(style.secondary, style.card, []),
+        _Boxes(None, style.hint, []),
+    )
+    kinds: dict[int, _Boxes] = {}
+    for card in drawn:
+        x, y, w, h = card.card
+        pill = isinstance(card.node, TerminalNode)
+        (pills if pill else cards).boxes.append(QRectF(x, y, w, h))
+        colour = style.verdict(_rank(card, ranks)) if pill else style.kind(card.node)
+        kind = kinds.setdefault(colour.rgb(), _Boxes(None, colour, []))
+        kind.boxes.append(QRectF(x + 10, y + 7, 20, 20))
+        texts.boxes.append(QRectF(x + PILL_TEXT + 4, y + TITLE / 2 - 4, min(w - PILL_TEXT - 20, 100), 8))
+        if not pill:
+            texts.boxes.append(QRectF(x + 14, y + TITLE + BODY / 2 - 4, CARD - 70, 8))
+            texts.boxes.extend(
+                QRectF(x + CARD - 80, y + row_middle(i) - 3, 62, 7) for i in range(len(card.rows))
+            )
+    return [cards, pills, *kinds.values(), texts]
 
 
 def _path(routes: Iterable[Route]) -> QPainterPath:

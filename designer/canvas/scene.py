@@ -18,7 +18,7 @@ from designer.canvas.geometry import Rect
 from designer.canvas.items import EdgeItem, Halt, Hint, Marks, NodeItem
 from designer.canvas.notes import NoteItem
 from designer.canvas.overlay import EdgeKey, Overlay, changed_edges, changed_nodes
-from designer.canvas.overview import READABLE, Overview
+from designer.canvas.overview import READABLE, STEPPED_BACK, Overview
 from designer.canvas.style import Style
 from designer.document import design
 from designer.document.breakpoints import breakpoints
@@ -78,6 +78,7 @@ class Scene(QGraphicsScene):
         self._halts: Mapping[NodeId, Mapping[str | None, Halt]] = {}
         self._lit: frozenset[EdgeKey] = frozenset()
         self._hint_of: Callable[[NodeId], Hint] = _no_hint
+        self._found: frozenset[NodeId] | None = None
         self._area: QRectF | None = None
         self._zoom = 1.0
         self._live: set[Cell] = set()
@@ -276,11 +277,25 @@ class Scene(QGraphicsScene):
         for node_id, item in self._cards.items():
             item.hold(self._hint_of(node_id))
 
+    def find(self, found: frozenset[NodeId] | None) -> None:
+        """Have these cards stand out and everything else step back; None has all cards look as usual."""
+        if found != self._found:
+            self._found = self.overview.found = found
+            for node_id, item in self._cards.items():
+                item.setOpacity(self._opacity(node_id))
+            for line in self._branches.values():
+                line.setOpacity(self._opacity(None))
+            self.update()
+
+    def _opacity(self, node_id: NodeId | None) -> float:
+        return 1.0 if self._found is None or node_id in self._found else STEPPED_BACK
+
     # -- items
 
     def _item(self, node_id: NodeId) -> NodeItem:
         item = NodeItem(self.card(node_id), self._chart.direction, self.marks(node_id), self.look)
         item.hold(self._hint_of(node_id))
+        item.setOpacity(self._opacity(node_id))
         if self._area is not None:
             # On the screen a card is painted once a zoom; a picture of everything needs no copies.
             item.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
@@ -335,6 +350,7 @@ class Scene(QGraphicsScene):
         if key not in self._branches:
             item = self._branches[key] = EdgeItem(self.branches[key], self.look)
             self._mark_branch(key)
+            item.setOpacity(self._opacity(None))
             item.light(lit=key in self._lit)
             self.addItem(item)
 

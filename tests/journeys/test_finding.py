@@ -6,6 +6,8 @@ from PySide6.QtTest import QTest
 
 from designer import resource
 from designer.chooser import Chooser, Line
+from designer.document import edits
+from designer.find_bar import FindBar
 from tests.journeys.driving import Driver, by_hand, until
 
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support (raise|grabbing)", extend=True)
@@ -41,7 +43,7 @@ def test_any_command_is_found_by_its_name_and_done(travel):
         await press(person, KEY.Key_Return)
         assert not chooser.isVisible()
         assert window.canvas.zoom > zoom
-        assert window.canvas.hasFocus()
+        assert window.focusWidget() is window.canvas
 
     travel(journey, SSVC)
 
@@ -125,3 +127,72 @@ def test_without_a_tree_commands_are_offered_and_nodes_are_not(travel):
         assert window.workbench.current is not None
 
     travel(journey)
+
+
+async def sought(person: Driver, text: str) -> FindBar:
+    """The bar, when it has found what was typed."""
+    assert person.window.run_command("find.text")
+    bar = person.seen(FindBar, "find")
+    await by_hand(lambda: QTest.keyClicks(bar.field, text))
+    await until(lambda: bar.count.text() != "")
+    return bar
+
+
+def test_texts_are_found_counted_gone_through_and_stand_out(travel):
+    async def journey(person: Driver) -> None:
+        window, document = person.window, person.document
+        scene = window.canvas.scene()
+        bar = await sought(person, "accessible attack surface")
+        assert bar.count.text() == "3 places"
+        exposures = {f"system-exposure-{which}" for which in ("none", "public-poc", "active")}
+        bright = {node for node, item in scene.node_items.items() if item.opacity() == 1}
+        assert bright == exposures & scene.node_items.keys()
+        seen = []
+        for _ in range(4):
+            await press(person, KEY.Key_Return)
+            seen.append(next(iter(document.selection)))
+            assert window.focusWidget() is bar.field, window.focusWidget()
+        assert set(seen) == exposures
+        assert seen[3] == seen[0]
+        assert bar.count.text() == "1 of 3 places"
+        await press(person, KEY.Key_Return, SHIFT)
+        assert next(iter(document.selection)) == seen[2]
+        await press(person, KEY.Key_Escape)
+        assert not bar.isVisible()
+        assert {item.opacity() for item in scene.node_items.values()} == {1.0}
+        assert window.focusWidget() is window.canvas
+
+    travel(journey, SSVC)
+
+
+def test_all_that_is_found_is_replaced_in_one_step(travel):
+    async def journey(person: Driver) -> None:
+        window, document = person.window, person.document
+        before = document.draft
+        bar = await sought(person, "Exploitation")
+        await by_hand(lambda: QTest.keyClicks(bar.other, "Abuse"))
+        await by_hand(lambda: QTest.keyClick(bar.other, KEY.Key_Return))
+        assert document.draft.tree.nodes["Abuse"].name == "Abuse"
+        assert document.draft.tree.start_node_id == "Abuse"
+        assert window.message.startswith("Replaced in ")
+        assert document.undo_stack.undoText() == "Replace Exploitation"
+        document.undo()
+        assert document.draft is before
+
+    travel(journey, SSVC)
+
+
+def test_what_is_found_follows_edits_and_a_wrong_expression_is_told(travel):
+    async def journey(person: Driver) -> None:
+        document = person.document
+        bar = await sought(person, "attack[")
+        assert bar.count.text() == "Nothing found"
+        assert not bar.replace.isEnabled()
+        bar.expression.setChecked(True)
+        assert bar.count.text().startswith("This is no regular expression")
+        bar.field.setText("zebra")
+        await until(lambda: bar.count.text() == "Nothing found")
+        document.edit("Name", lambda draft: edits.set_field(draft, "exploitation", "name", "A zebra"))
+        await until(lambda: bar.count.text() == "1 place")
+
+    travel(journey, SSVC)

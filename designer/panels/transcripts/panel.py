@@ -8,8 +8,8 @@ import asyncio
 from datetime import datetime
 from typing import Final
 
-from PySide6.QtCore import QFileSystemWatcher, Qt, QTimer
-from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut, QShowEvent
+from PySide6.QtCore import QEvent, QFileSystemWatcher, Qt, QTimer
+from PySide6.QtGui import QKeyEvent, QKeySequence, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLineEdit,
@@ -102,12 +102,6 @@ class TranscriptsPanel(Pages):
         self.table.chosen.connect(self._choose)
         self.table.activated.connect(lambda _: self.reader.view.setFocus())
         self.found.opened.connect(self._open)
-        QShortcut(
-            QKeySequence.StandardKey.Find,
-            self,
-            self.reader.finding.open_bar,
-            context=Qt.ShortcutContext.WidgetWithChildrenShortcut,
-        )
 
     def reload(self) -> None:
         """Read the list again, now or when the panel is next seen."""
@@ -115,6 +109,20 @@ class TranscriptsPanel(Pages):
         if self.isVisible():
             self._stale = False
             self._listing.start(self._list())
+
+    def event(self, event: QEvent) -> bool:
+        # In here the key finds words of the transcript, whatever it finds elsewhere in the window.
+        finds = isinstance(event, QKeyEvent) and event.matches(QKeySequence.StandardKey.Find)
+        if finds and event.type() == QEvent.Type.ShortcutOverride:
+            event.accept()
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Find):
+            self.reader.finding.open_bar()
+        else:
+            super().keyPressEvent(event)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
