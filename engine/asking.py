@@ -19,6 +19,7 @@ from engine.project import Project, TreeSettings
 from engine.tree import Tree
 
 if TYPE_CHECKING:
+    from engine.deciders.systemone.client import DecisionClient
     from engine.deciders.systemone.decider import DecisionModelDecider
     from engine.deciders.systemone.endpoint import SystemOneClient
     from engine.deciders.text import TextDecider
@@ -27,7 +28,10 @@ if TYPE_CHECKING:
 
 
 class DeciderName(StrEnum):
-    """Who can be asked: a person, language models by their protocol, decision models by their provider."""
+    """Who can be asked: a person, language models by their protocol, decision models by their provider.
+
+    ``heuristic`` asks nobody: it counts words, on this machine.
+    """
 
     @staticmethod
     def _generate_next_value_(name: str, *_: object) -> str:
@@ -43,6 +47,7 @@ class DeciderName(StrEnum):
     ollama = auto()
     openai_decisions = auto()
     systemone = auto()
+    heuristic = auto()
 
     @property
     def is_decision_model(self) -> bool:
@@ -111,7 +116,7 @@ class AskedModel:
     """A model that decides, and the client through which it is asked; close it when nobody asks any more."""
 
     decider: "TextDecider | DecisionModelDecider"
-    client: "LlmClient | SystemOneClient"
+    client: "LlmClient | DecisionClient"
 
     def unsuited(self, tree: Tree) -> tuple[Problem, ...]:
         """Why this tree cannot be decided by it, if so: errors only."""
@@ -159,7 +164,7 @@ def model_of(
     if settings.kind.is_decision_model:
         from engine.deciders.systemone.decider import DecisionModelDecider
 
-        model = _decision_client(settings, own, trusted=trusted)
+        model = _offline(settings) or _decision_client(settings, own, trusted=trusted)
         return AskedModel(DecisionModelDecider(model, trees), model)
     from engine.deciders.text import TextDecider
     from engine.llm.failover import Failover
@@ -190,6 +195,19 @@ def _client(settings: DeciderSettings, own: Collection[str], *, trusted: bool) -
             message = "'structured' is for deciders of kind openai; leave it out."
             raise DeciderRefused(message, "structured")
         return AnthropicClient(url, model, key, stream=stream)
+
+
+def _offline(settings: DeciderSettings) -> "DecisionClient | None":
+    """The client that counts words, where that is meant; there is nothing to say of it."""
+    from engine.deciders.offline import HeuristicClient
+
+    if settings.kind is not DeciderName.heuristic:
+        return None
+    for name in type(settings).model_fields:
+        if name != "kind" and name in settings.model_fields_set:
+            member = to_camel(name)
+            raise DeciderRefused(f"'{member}' is for models, and this asks none; leave it out.", member)
+    return HeuristicClient()
 
 
 def _decision_client(settings: DeciderSettings, own: Collection[str], *, trusted: bool) -> "SystemOneClient":

@@ -31,6 +31,7 @@ _KINDS: Final = {
     DeciderName.ollama: "Decision model, Ollama",
     DeciderName.openai_decisions: "Decision model, OpenAI decisions",
     DeciderName.systemone: "Decision model, another server",
+    DeciderName.heuristic: "No model, words in common are counted",
 }
 _VARIABLE: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
 _INCOMPLETE: Final = "Say where the model is and what it is called."
@@ -107,6 +108,8 @@ class ModelForm(QWidget):
         }
         if kind is DeciderName.ask:
             return DeciderSettings()
+        if kind is DeciderName.heuristic:
+            return DeciderSettings(kind=kind)
         if kind.is_decision_model:
             given.pop("fallback_models")
         kept = self._before.model_dump(exclude_unset=True) if kind is self._before.kind else {}
@@ -118,7 +121,7 @@ class ModelForm(QWidget):
         kind = list(_KINDS)[self._kind.currentIndex()]
         asks = kind is not DeciderName.ask
         for field in (self._address, self._model, self._key):
-            field.setEnabled(asks)
+            field.setEnabled(asks and kind is not DeciderName.heuristic)
         self._fallbacks.setEnabled(asks and not kind.is_decision_model)
         usual = DeciderSettings(kind=kind)
         own = asks and kind.is_decision_model

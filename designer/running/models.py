@@ -62,8 +62,8 @@ def choose_model(
     """The model of a project, else the person's own.
 
     A project nobody trusts has its model asked only where the person has that very address set up, and then
-    with the person's key: else it could have texts, or a key, sent to where it likes. ``trouble`` says why
-    the project could not be read.
+    with the person's key: else it could have texts, or a key, sent to where it likes. One that has words
+    counted sends nothing. ``trouble`` says why the project could not be read.
     """
     mine = own if names_a_model(own) else None
     try:
@@ -76,7 +76,7 @@ def choose_model(
         return ModelChoice(mine, project, trouble=f"treewright.json, line {place.line}: {refused}")
     if theirs.kind is DeciderName.ask:
         return ModelChoice(mine, project, trouble=trouble)
-    if not trusted:
+    if not trusted and theirs.kind is not DeciderName.heuristic:
         return ModelChoice(mine, project, withheld=theirs)
     return ModelChoice(theirs, project)
 
@@ -99,6 +99,8 @@ def place_of(settings: DeciderSettings) -> str:
 def _usual(settings: DeciderSettings) -> tuple[str, str]:
     """Address and name of the model; for a decision model those of its provider, unless others are given."""
     url, model = settings.base_url or "", settings.model or ""
+    if settings.kind is DeciderName.heuristic:
+        return "this computer", "words in common"
     if not settings.kind.is_decision_model:
         return url, model
     from engine import PROFILES

@@ -1,4 +1,4 @@
-"""Agents: a goal, a model with tools, and a pipeline of checks around it, bounded and pulled like a run.
+"""Agents, bounded and pulled like a run: a goal and a model with tools, or a model that decides every move.
 
 Every public name is loaded when it is first asked for.
 """
@@ -8,6 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from engine.agent.agent import Agent as Agent
+    from engine.agent.artifacts import Artifact as Artifact
+    from engine.agent.artifacts import Formatters as Formatters
+    from engine.agent.artifacts import LinkArtifact as LinkArtifact
+    from engine.agent.artifacts import ListArtifact as ListArtifact
+    from engine.agent.artifacts import World as World
+    from engine.agent.artifacts import alias_of as alias_of
+    from engine.agent.artifacts import canonical as canonical
     from engine.agent.definition import AgentContext as AgentContext
     from engine.agent.definition import AgentRequest as AgentRequest
     from engine.agent.definition import AgentResult as AgentResult
@@ -52,10 +59,61 @@ if TYPE_CHECKING:
     from engine.agent.executor import ToolExecutor as ToolExecutor
     from engine.agent.mcp import ServerFailed as ServerFailed
     from engine.agent.mcp import connected as connected
+    from engine.agent.palette import DecisionTool as DecisionTool
+    from engine.agent.palette import InvalidInput as InvalidInput
+    from engine.agent.palette import Palette as Palette
+    from engine.agent.palette import PaletteError as PaletteError
+    from engine.agent.palette import ToolRefused as ToolRefused
     from engine.agent.planning import DefaultPlanner as DefaultPlanner
     from engine.agent.planning import SequentialPlanner as SequentialPlanner
+    from engine.agent.prices import DIGESTS as DIGESTS
+    from engine.agent.prices import Document as Document
+    from engine.agent.prices import FileEntry as FileEntry
+    from engine.agent.prices import Folder as Folder
+    from engine.agent.prices import ListFolderTool as ListFolderTool
+    from engine.agent.prices import PriceChangeFinder as PriceChangeFinder
+    from engine.agent.prices import ReadDocumentTool as ReadDocumentTool
+    from engine.agent.prices import SplitStatementsTool as SplitStatementsTool
+    from engine.agent.prices import Statement as Statement
     from engine.agent.run import AgentRun as AgentRun
+    from engine.agent.scripted import ScriptedMoves as ScriptedMoves
+    from engine.agent.thinker import Capabilities as Capabilities
+    from engine.agent.thinker import DecisionThinker as DecisionThinker
+    from engine.agent.thinker import ToolCapability as ToolCapability
+    from engine.agent.thinking import DecisionTurn as DecisionTurn
+    from engine.agent.thinking import EndReason as EndReason
+    from engine.agent.thinking import Exchange as Exchange
+    from engine.agent.thinking import Job as Job
+    from engine.agent.thinking import JobEnded as JobEnded
+    from engine.agent.thinking import JobEvent as JobEvent
+    from engine.agent.thinking import JobProgressed as JobProgressed
+    from engine.agent.thinking import JobQueued as JobQueued
+    from engine.agent.thinking import JobRetrying as JobRetrying
+    from engine.agent.thinking import JobStarted as JobStarted
+    from engine.agent.thinking import Produced as Produced
+    from engine.agent.thinking import Selected as Selected
+    from engine.agent.thinking import ThinkerResult as ThinkerResult
+    from engine.agent.thinking import ThinkingEnded as ThinkingEnded
+    from engine.agent.thinking import ThinkingStarted as ThinkingStarted
+    from engine.agent.thinking import Totals as Totals
+    from engine.agent.thinking import TurnRecorded as TurnRecorded
+    from engine.agent.trace import DecisionTrace as DecisionTrace
+    from engine.agent.trace import SinkClosed as SinkClosed
+    from engine.agent.traced import Trace as Trace
+    from engine.agent.traced import TracedDecision as TracedDecision
+    from engine.agent.traced import TracedJob as TracedJob
+    from engine.agent.traced import TracedThing as TracedThing
+    from engine.agent.traced import TracedTurn as TracedTurn
+    from engine.agent.traced import TraceProblem as TraceProblem
+    from engine.agent.traced import TraceReader as TraceReader
+    from engine.agent.traced import TraceUnreadable as TraceUnreadable
+    from engine.agent.traced import read_trace as read_trace
+    from engine.agent.traced import trace_of as trace_of
+    from engine.agent.turns import ThinkerRun as ThinkerRun
     from engine.catalog import tool as tool
+    from engine.deciders.declared import DeclaredClient as DeclaredClient
+    from engine.deciders.offline import HeuristicClient as HeuristicClient
+    from engine.deciders.offline import ScriptedClient as ScriptedClient
     from engine.kinds import McpServer as McpServer
     from engine.llm import CallingMessage as CallingMessage
     from engine.llm import ToolCall as ToolCall
@@ -70,17 +128,32 @@ if TYPE_CHECKING:
 
 _HOMES: Final = {
     "agent.agent": "Agent",
+    "agent.artifacts": "Artifact Formatters LinkArtifact ListArtifact World alias_of canonical",
     "agent.definition": "AgentContext AgentRequest AgentResult AgentSettings ExecutionStatus FailureKind "
     "GateResult InputValidator Middleware PlannedStep Planner Policy PolicyResult Proceed QualityGate "
     "ResultTransformer ResultValidator Scoped Strategy StrategyResult Validation scoped",
-    "agent.events": "AgentCancelled AgentRunCompleted AgentRunStarted Failure GateRejected LlmCallCompleted "
-    "LlmCalled ModelChunk ModelSwitched PolicyBlocked Progressed ToolCompleted ToolStarted "
-    "TransformationCompleted TurnStarted ValidationCompleted",
+    "agent.events": "AgentCancelled AgentRunCompleted AgentRunStarted Failure GateRejected "
+    "LlmCallCompleted LlmCalled ModelChunk ModelSwitched PolicyBlocked Progressed ToolCompleted "
+    "ToolStarted TransformationCompleted TurnStarted ValidationCompleted",
     "agent.executor": "CacheAwareToolExecutor DefaultToolExecutor IdempotentToolExecutor ToolExecutor",
     "agent.mcp": "ServerFailed connected",
+    "agent.palette": "DecisionTool InvalidInput Palette PaletteError ToolRefused",
     "agent.planning": "DefaultPlanner SequentialPlanner",
+    "agent.prices": "DIGESTS Document FileEntry Folder ListFolderTool PriceChangeFinder ReadDocumentTool "
+    "SplitStatementsTool Statement",
     "agent.run": "AgentRun",
+    "agent.scripted": "ScriptedMoves",
+    "agent.thinker": "Capabilities DecisionThinker ToolCapability",
+    "agent.thinking": "DecisionTurn EndReason Exchange Job JobEnded JobEvent JobProgressed JobQueued "
+    "JobRetrying JobStarted Produced Selected ThinkerResult ThinkingEnded ThinkingStarted Totals "
+    "TurnRecorded",
+    "agent.trace": "DecisionTrace SinkClosed",
+    "agent.traced": "Trace TraceProblem TraceReader TraceUnreadable TracedDecision TracedJob TracedThing "
+    "TracedTurn read_trace trace_of",
+    "agent.turns": "ThinkerRun",
     "catalog": "tool",
+    "deciders.declared": "DeclaredClient",
+    "deciders.offline": "HeuristicClient ScriptedClient",
     "kinds": "McpServer",
     "llm": "CallingMessage ToolCall ToolMessage",
     "tools": "FunctionTool Tool ToolDefinition ToolInvocation ToolResult",

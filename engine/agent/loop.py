@@ -37,7 +37,7 @@ class Round:
             run.transcript.turn(
                 turn + 1, self._number, len(run.chain.failed) + 1 if run.chain else 1, run.model
             )
-            await run.stop("beforeAttempt", turn)
+            await run.stop("beforeAttempt", turn + 1)
             try:
                 reply = await run.ask_in_turn(turn, self._messages, offered)
             except TreewrightError as error:
@@ -113,14 +113,14 @@ class Round:
             name, call.id, status or ("Cached" if cached else "Succeeded"), result.output, result.error
         )
         if not cached:
-            await run.stop("afterTool", turn)
+            await run.stop("afterTool", turn + 1)
         if result.error is not None:
             return f"Error: {result.error or 'unknown error'}"
         return result.output or "(empty)"
 
     async def _invoked(self, tool: Tool, invocation: ToolInvocation, turn: int) -> ToolResult:
         run = self._run
-        await run.stop("beforeTool", turn)
+        await run.stop("beforeTool", turn + 1)
         if tool.definition.requires_approval and not (
             run.agent.approve and await run.agent.approve(invocation, run.context)
         ):

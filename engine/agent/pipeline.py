@@ -15,7 +15,8 @@ from engine.agent.definition import (
 )
 from engine.agent.events import GateRejected, PolicyBlocked, TransformationCompleted, ValidationCompleted
 from engine.agent.loop import Round
-from engine.agent.running import Halted, Running, failed, succeeded
+from engine.agent.pulled import Halted
+from engine.agent.running import Running, failed, succeeded
 
 log = logging.getLogger(__name__)
 

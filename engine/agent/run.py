@@ -1,10 +1,8 @@
 """A run of an agent, pulled forward by whoever reads it, as a run of a tree is."""
 
 import asyncio
-from collections.abc import Coroutine, Generator, Iterable
-from contextlib import suppress
+from collections.abc import Iterable
 from dataclasses import replace
-from types import coroutine
 
 from engine.agent.agent import Agent
 from engine.agent.definition import (
@@ -12,23 +10,22 @@ from engine.agent.definition import (
     TRANSCRIPT_STATUS,
     AgentRequest,
     AgentResult,
-    ExecutionStatus,
     FailureKind,
 )
 from engine.agent.events import AgentCancelled, AgentRunCompleted, AgentRunStarted
 from engine.agent.pipeline import worked_on
-from engine.agent.running import Halted, Running, failed, timed_out
+from engine.agent.pulled import Halted, Pulled
+from engine.agent.running import Running, failed, timed_out
 from engine.budget import Usage
 from engine.errors import LlmError
 from engine.events import Observer
-from engine.run import Phase, Stop, TranscriptReport
+from engine.run import Phase, TranscriptReport
 
 
-class AgentRun:
-    """One run. Read it with ``async for``, or drive it to its end with :meth:`finish`; see ``Agent.start``.
+class AgentRun(Pulled[AgentResult]):
+    """One run of an agent. Read it with ``async for``, or drive it to its end with ``finish``.
 
-    It stops where the reader asked for that. The clock of its deadline stands still while nobody asks. A run
-    never raises for what happens in it: all that is told in its result.
+    See :meth:`Agent.start`.
     """
 
     def __init__(
@@ -44,34 +41,12 @@ class AgentRun:
         self._run = Running(
             agent, request, max_llm_calls=max_llm_calls, deadline=deadline, observers=observers
         )
-        self._stops = tuple(stops_inside)
-        self._body: Coroutine[object, None, None] | None = None
-        self._result: AgentResult | None = None
-        self._driven = False
+        super().__init__(self._run, stops_inside)
 
     @property
     def execution_id(self) -> str:
         """The id of this execution."""
         return self._run.id
-
-    @property
-    def result(self) -> AgentResult:
-        """What came of it; ``RuntimeError`` before it has ended."""
-        if self._result is None:
-            raise RuntimeError("The run has not ended yet.")
-        return self._result
-
-    @property
-    def ended(self) -> bool:
-        """Whether there is a result."""
-        return self._result is not None
-
-    @property
-    def status(self) -> ExecutionStatus:
-        """Where it stands."""
-        if self._result is not None:
-            return self._result.status
-        return "Pending" if self._body is None else "Running"
 
     @property
     def usage(self) -> Usage:
@@ -86,59 +61,6 @@ class AgentRun:
     def observe(self, observer: Observer) -> None:
         """Add an observer; it is given the events from now on."""
         self._run.observe(observer)
-
-    def __aiter__(self) -> "AgentRun":
-        return self
-
-    async def __anext__(self) -> Stop:
-        stop = await self._pulled(self._stops)
-        if stop is None:
-            raise StopAsyncIteration
-        return stop
-
-    async def finish(self) -> AgentResult:
-        """Drive the run to its end without stopping."""
-        await self._pulled(())
-        return self.result
-
-    def cancel(self) -> None:
-        """End the run as ``Cancelled``: at once between two steps, else when what it waits for lets go."""
-        run = self._run
-        if self.ended or run.cancelled:
-            return
-        run.cancelled = True
-        if run.scope is not None:
-            if not run.scope.expired():
-                run.scope.reschedule(asyncio.get_running_loop().time())
-            return
-        with suppress(StopIteration):
-            if self._body is None:
-                self._body = self._execute()
-                self._body.send(None)
-            else:
-                self._body.throw(asyncio.CancelledError())
-
-    async def _pulled(self, stops: tuple[Phase, ...]) -> Stop | None:
-        if self.ended:
-            return None
-        run, task = self._run, asyncio.current_task()
-        if self._driven:
-            raise RuntimeError("A run has one reader at a time.")
-        cancelled = task.cancelling() if task else 0
-        self._driven, run.stops = True, stops
-        self._body = self._body or self._execute()
-        run.meter.resume()
-        try:
-            # The deadline and a cancellation of our own interrupt the reader's task and give it back.
-            async with asyncio.timeout(max(run.meter.left, 0)) as run.scope:
-                stop = await _advanced(self._body)
-        finally:
-            run.meter.pause()
-            run.scope, self._driven = None, False
-        if stop is None and task and task.cancelling() > cancelled:
-            # The run ended in good order; a reader that others have cancelled stays cancelled all the same.
-            raise asyncio.CancelledError
-        return stop
 
     async def _execute(self) -> None:
         run = self._run
@@ -206,20 +128,3 @@ class AgentRun:
 
 _UNKNOWN: FailureKind = "Unknown"
 _FINAL = {"Completed": "Completed", "Blocked": "Blocked", "Cancelled": "Cancelled"}
-
-
-@coroutine
-def _advanced(body: Coroutine[object, None, None]) -> Generator[object, None, Stop | None]:
-    """Run a body until it stops, or ends (None). What it awaits is passed on to the event loop."""
-    try:
-        awaited = body.send(None)
-        while not isinstance(awaited, Stop):
-            try:
-                yield awaited
-            except BaseException as error:  # noqa: BLE001 - handed to the body, which decides
-                awaited = body.throw(error)
-            else:
-                awaited = body.send(None)
-    except StopIteration:
-        return None
-    return awaited

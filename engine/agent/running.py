@@ -1,8 +1,7 @@
 """One run of an agent as its stages see it: what it counts, whom it tells, and how its model is asked."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -21,6 +20,7 @@ from engine.agent.definition import (
     serving,
 )
 from engine.agent.events import Failure, LlmCallCompleted, LlmCalled, ModelChunk, ModelSwitched, Progressed
+from engine.agent.pulled import Halted, Pace
 from engine.budget import Limits, Meter
 from engine.errors import LlmError
 from engine.events import Event, Observer
@@ -29,17 +29,8 @@ from engine.llm import Completion, LlmClient, Message, Request
 from engine.llm.deadline import TimedClient
 from engine.llm.failover import Failover, ModelChain, Pipeline, completed
 from engine.llm.failures import caller_is_cancelled, is_transient
-from engine.run import Phase, Stop, stop_at
 from engine.tools import Tool, ToolDefinition
 from engine.transcript import AgentTranscript, TranscriptOptions
-
-
-class Halted(Exception):
-    """Ends the run for this reason, whatever stage it is in."""
-
-    def __init__(self, kind: FailureKind, reason: str) -> None:
-        super().__init__(reason)
-        self.kind = kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +46,8 @@ class _Failed:
 _GRACE: Final = 1.0
 
 
-class Running:
-    """The state of one run. Its clock is wound by whoever pulls the run."""
+class Running(Pace):
+    """The state of one run."""
 
     def __init__(
         self,
@@ -74,13 +65,11 @@ class Running:
             self.id, request, request.agent_name or agent.name, self.settings, {}, self.ask
         )
         most, seconds = agent.most_calls(self.settings), self.settings.deadline_seconds
-        self.meter = Meter(
-            agent.clock,
-            Limits(
-                llm_calls=most if max_llm_calls is None else min(most, max_llm_calls),
-                elapsed=seconds if deadline is None else min(seconds, deadline),
-            ),
+        limits = Limits(
+            llm_calls=most if max_llm_calls is None else min(most, max_llm_calls),
+            elapsed=seconds if deadline is None else min(seconds, deadline),
         )
+        super().__init__(self.context.agent_name, Meter(agent.clock, limits))
         self._observers = (
             *observers_of(None, agent.publisher),
             *serving(agent.observers, self.context),
@@ -91,10 +80,6 @@ class Running:
             name.lower(): tool for name, tool in agent.tools_by_name.items() if self.allows(name)
         }
         self.steps: list[str] = []
-        self.stops: tuple[Phase, ...] = ()
-        self.scope: asyncio.Timeout | None = None
-        self.cancelled = False
-        self.interrupted = ""
         self.turns = self.tool_calls = self.retries = 0
         self.streamed = False
         self._turn: int | None = None
@@ -139,46 +124,6 @@ class Running:
     def said(self, text: str, *, is_final: bool = False) -> None:
         """A piece of what the model says."""
         self.tell(ModelChunk(*self.stamp, text, self._turn or 0, is_final))
-
-    # Going on
-
-    def check(self) -> None:
-        """Go no further once the run was cancelled or its time is over."""
-        if self.is_cancelled:
-            raise asyncio.CancelledError
-        if self.is_late or self.meter.left < 0:
-            raise self.out_of_time
-
-    @property
-    def is_cancelled(self) -> bool:
-        """Whether the run was cancelled, or the task that reads it for another reason than its time."""
-        return self.cancelled or (caller_is_cancelled() and not self.is_late)
-
-    @property
-    def is_late(self) -> bool:
-        """Whether its time ran out while it waited."""
-        return self.scope is not None and self.scope.expired()
-
-    @property
-    def out_of_time(self) -> Halted:
-        """What ends a run whose time is over."""
-        return Halted("DeadlineExceeded", f"The agent was not done within {self.meter.limits.elapsed:g} s.")
-
-    async def stop(self, phase: Phase, turn: int) -> None:
-        """Stand still where the reader asked for it."""
-        self.check()
-        if phase in self.stops:
-            await stop_at(Stop(self.context.agent_name, phase, turn + 1))
-        self.check()
-
-    @contextmanager
-    def interruptible(self, doing: str) -> Iterator[None]:
-        """Remember what was interrupted, if something is."""
-        try:
-            yield
-        except asyncio.CancelledError:
-            self.interrupted = doing
-            raise
 
     # Asking
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, get_args
 
+from engine.errors import LlmError, LlmErrorKind
 from engine.jsontext import Json
 
 ErrorKind: TypeAlias = Literal[
@@ -139,9 +140,27 @@ def kind_of_status(status: int) -> ErrorKind:
     return _KINDS.get(status, "Server" if status >= 500 else "Http")
 
 
+_KINDS_OF_LLMS: Final[Mapping[LlmErrorKind, ErrorKind]] = {
+    "timeout": "Timeout",
+    "connection": "Network",
+    "request": "Network",
+    "protocol": "InvalidResponse",
+}
+
+
+def kind_of_error(error: LlmError) -> ErrorKind:
+    """The kind of error it means for a decision that a language model could not be asked."""
+    return _KINDS_OF_LLMS.get(error.kind) or kind_of_status(error.status or 0)
+
+
 def instructions_of(task: str, policy: str | None) -> Json:
     """The instructions of a tree's question: its task as the author wrote it, with the policy of the tree."""
     return task if policy is None else {"policy": policy, "task": task}
+
+
+def one_hot(index: int, count: int) -> tuple[float, ...]:
+    """All of the probability on one of so many options."""
+    return tuple(float(place == index) for place in range(count))
 
 
 def likeliest(probabilities: Sequence[float]) -> int:

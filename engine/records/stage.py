@@ -19,8 +19,9 @@ from engine.deciders.asked import (
     TokenUsage,
     choice_confidence,
     instructions_of,
-    kind_of_status,
+    kind_of_error,
     likeliest,
+    one_hot,
 )
 from engine.deciders.systemone.client import (
     DecisionClient,
@@ -29,7 +30,7 @@ from engine.deciders.systemone.client import (
     DecisionResult,
     Stage,
 )
-from engine.errors import LlmError, LlmErrorKind
+from engine.errors import LlmError
 from engine.jsontext import Json
 from engine.records.ids import uuid7
 from engine.records.record import Record, TreePlace
@@ -272,8 +273,7 @@ def _answer(
     if chosen is None:
         return None
     index = options.index(chosen)
-    one_hot = tuple(float(place == index) for place in range(len(options)))
-    return ChoiceAnswer(key, index, 1.0, one_hot)
+    return ChoiceAnswer(key, index, 1.0, one_hot(index, len(options)))
 
 
 _LONGEST_WORD: Final = 40
@@ -293,19 +293,11 @@ def _milliseconds(seconds: float) -> float:
     return round(seconds * 1000, 3)
 
 
-_KINDS: Final[dict[LlmErrorKind, ErrorKind]] = {
-    "timeout": "Timeout",
-    "connection": "Network",
-    "request": "Network",
-    "protocol": "InvalidResponse",
-}
-
-
 def _kind_of(ending: Decision | LlmError) -> ErrorKind:
     match ending:
         case DecisionFailed():
             return ending.error.kind
         case LlmError():
-            return _KINDS.get(ending.kind) or kind_of_status(ending.status or 0)
+            return kind_of_error(ending)
         case _:
             return "Refused" if ending.reason == "refused" else "InvalidResponse"

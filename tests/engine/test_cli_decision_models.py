@@ -66,7 +66,7 @@ def decided_by(project: Path, **decider: object) -> Path:
 
 
 def test_every_profile_can_be_chosen():
-    assert set(DeciderName) - set(PROFILES) == {"ask", "openai", "anthropic"}
+    assert set(DeciderName) - set(PROFILES) == {"ask", "openai", "anthropic", "heuristic"}
     assert set(PROFILES) < set(DeciderName)
 
 

@@ -104,7 +104,7 @@ class DecisionResult:
     """Either answers, in the order of the questions, or an error.
 
     ``served_model`` is the model that answered, and known of an error only where there was a whole reply.
-    ``attempts`` counts the requests that were sent.
+    ``attempts`` counts the requests that were sent, ``calls`` the LLM calls that are charged for them.
     """
 
     answers: tuple[Answer, ...] | None = field(default=None, repr=False)
@@ -115,6 +115,7 @@ class DecisionResult:
     usage: TokenUsage | None = None
     probability_source: ProbabilitySource = "model"
     attempts: int = 1
+    calls: int = 1
     cached: bool = False
 
 
@@ -341,7 +342,7 @@ class _Cached(Stage):
         async with lock:
             at, kept = self._kept.get(key, (float("-inf"), None))
             if kept is not None and self._clock.monotonic() - at < self._seconds:
-                return replace(kept, cached=True, attempts=0)
+                return replace(kept, cached=True, attempts=0, calls=0)
             result = await self._inner.evaluate(request)
             if result.error is None:
                 self._kept.pop(key, None)

@@ -117,7 +117,7 @@ class DecisionModelDecider:
             probabilities=said.probabilities if said else None,
             probability_source=result.probability_source,
             attempts=max(1, result.attempts),
-            llm_calls=0 if result.cached else 1,
+            llm_calls=result.calls,
             input_tokens=usage.input_tokens if usage else None,
             output_tokens=usage.output_tokens if usage else None,
             provider=self.provider,

@@ -24,6 +24,7 @@ from engine.deciders.asked import (
     kind_of_status,
     likeliest,
     noul_confidence,
+    one_hot,
     score_confidence,
 )
 from engine.deciders.systemone.client import DecisionError, DecisionRequest, DecisionResult, Image, ModelInfo
@@ -263,7 +264,7 @@ def _choice(asked: _Asked) -> _Read:
         raise asked.wrong("choice")
     index = options.index(chosen)
     given = asked.probabilities(options)
-    probabilities = _one_hot(index, len(options)) if given is None else given
+    probabilities = one_hot(index, len(options)) if given is None else given
     if probabilities[index] < max(probabilities) - _ROUNDED:
         raise asked.wrong("choice")
     confidence = asked.confidence(choice_confidence(probabilities))
@@ -274,7 +275,7 @@ def _score(asked: _Asked) -> _Read:
     levels = asked.question.options
     expected = asked.number("score", len(levels) - 1)
     given = asked.probabilities(levels)
-    probabilities = _one_hot(round(expected), len(levels)) if given is None else given
+    probabilities = one_hot(round(expected), len(levels)) if given is None else given
     if not isinstance(asked.members.get("legend"), dict) and not asked.lenient:
         raise asked.wrong("legend")
     confidence = asked.confidence(score_confidence(probabilities))
@@ -283,10 +284,6 @@ def _score(asked: _Asked) -> _Read:
 
 
 _READERS: Final[Mapping[str, Callable[[_Asked], _Read]]] = {"noul": _noul, "choice": _choice, "score": _score}
-
-
-def _one_hot(index: int, count: int) -> tuple[float, ...]:
-    return tuple(float(place == index) for place in range(count))
 
 
 def _envelope(document: Document, reply: HttpReply) -> DecisionResult:

