@@ -166,8 +166,6 @@ def test_a_problem_is_copied_with_its_place(travel, evidence):
         table.choose(next(n for n, p in enumerate(listed(person)) if p.code == "node-name-blank"))
         table.setFocus()
         await by_hand(lambda: QTest.keyClick(table, KEY.Key_C, CTRL))
-        assert QGuiApplication.clipboard().text() == (
-            "The name holds only blanks. (verify · Name)"
-        )
+        assert QGuiApplication.clipboard().text() == ("The name holds only blanks. (verify · Name)")
 
     travel(journey, evidence)
