@@ -101,6 +101,7 @@ from engine.terminal import (
     prepare_streams,
     say,
 )
+from engine.trace_commands import agents
 from engine.tree import UNKNOWN, fill
 
 app = typer.Typer(
@@ -113,6 +114,7 @@ app = typer.Typer(
 
 
 app.add_typer(records, name="records")
+app.add_typer(agents, name="agents")
 app.command(cls=Command)(diff)
 
 

@@ -1,4 +1,4 @@
-"""The command that shows a stored run of a decision agent, turn by turn."""
+"""The commands of agents: showing a stored run of a decision agent, turn by turn."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -8,7 +8,9 @@ import typer
 
 from engine.agent import Trace, TracedDecision, TracedTurn, TraceUnreadable, read_trace
 from engine.counting import counted
-from engine.terminal import UNREADABLE, fail, one_line, say
+from engine.terminal import UNREADABLE, Command, Commands, fail, one_line, say
+
+agents = typer.Typer(cls=Commands, help="Work with agents.", no_args_is_help=True)
 
 ARTIFACTS: Final = 8
 """How many artifacts are shown that a tool might have taken."""
@@ -16,6 +18,7 @@ STATEMENTS: Final = 12
 """How many artifacts are shown that might belong in the answer."""
 
 
+@agents.command(cls=Command)
 def trace(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A stored trace of a decision agent.")],
 ) -> None:

@@ -793,4 +793,4 @@ def test_check_writes_old_spellings_anew(change):
 def test_what_later_versions_bring_is_not_there_yet():
     said = Said("--help")
     commands = set(re.findall(r"^│ (\w+)  ", said.out, re.MULTILINE))
-    assert commands == {"check", "run", "test", "bounds", "paths", "diff", "export", "records"}
+    assert commands == {"check", "run", "test", "bounds", "paths", "diff", "export", "records", "agents"}

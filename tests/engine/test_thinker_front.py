@@ -7,13 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from engine.agent import DecisionThinker, DecisionTrace, HeuristicClient, ThinkerResult
 from engine.cli import app
-from engine.terminal import Command, Commands
-from engine.trace_commands import trace
 from tests.engine.pages import ROOT, examples, run_example
 from tests.engine.runs import VirtualClock
 from tests.engine.thinkers import Refusing, first, started, thinker
@@ -86,9 +83,7 @@ def test_nothing_is_loaded_before_it_is_asked_for():
 
 def said(*args: object) -> tuple[int, str, str]:
     """Exit code, output and errors of the command that shows a trace."""
-    shown = typer.Typer(cls=Commands)
-    shown.command(cls=Command)(trace)
-    result = CliRunner().invoke(shown, [str(arg) for arg in args])
+    result = CliRunner().invoke(app, ["agents", "trace", *(str(arg) for arg in args)])
     return result.exit_code, result.stdout, result.stderr
 
 
