@@ -1,5 +1,6 @@
 """Any sequence of edits, undos, redos, saves and reloads keeps the promises of a document."""
 
+import gc
 import shutil
 import tempfile
 from pathlib import Path
@@ -15,9 +16,9 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from PySide6.QtCore import QCoreApplication, QEvent
 
 from designer import theme
-from designer.app import put_away
 from designer.canvas.overlay import Overlay
 from designer.canvas.scene import Scene
 from designer.document import clipboard, edits, rules
@@ -62,7 +63,9 @@ class Authoring(RuleBasedStateMachine):
         self.document.deleteLater()
         self.scene.deleteLater()
         del self.document, self.scene
-        put_away()  # one test plays thousands of these
+        # One test plays thousands of these, and what it keeps of each is not looked through every time.
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        gc.collect(1)
         shutil.rmtree(self.folder)
 
     def node(self, data):
