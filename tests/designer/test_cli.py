@@ -41,7 +41,8 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path | None]:
 
 def test_the_engines_commands_are_there_too():
     commands = set(re.findall(r"^│ (\w+)  ", said("--help").stdout, re.MULTILINE))
-    assert commands == {"open", "check", "run", "test", "bounds", "paths", "diff", "export", "records", "agents"}
+    others = {"check", "run", "test", "bounds", "paths", "diff", "export", "records", "agents"}
+    assert commands == {"open"} | others
     assert said("test", SSVC).stdout == "72 passed, 0 failed\n"
     assert said("check", SSVC).stdout == "No problems.\n"
 
