@@ -10,7 +10,7 @@ from designer import dialogs
 from designer.document.names import one_line
 from designer.forms import Combo, ModelForm
 from designer.running import ASK, LIVE
-from designer.workbench import Workbench
+from designer.workbench import Untrusted, Workbench
 
 _NAME: Final = 60
 
@@ -76,6 +76,16 @@ class Answers(Combo):
         else:
             running.choose_otherwise(document, LIVE if index else ASK)
             running.choose_case(None)
+
+
+async def ask_to_trust(parent: QWidget, workbench: Workbench, untrusted: Untrusted) -> None:
+    """Let the person say whether a folder is trusted, and keep that."""
+    folder, code, model, outside = untrusted
+    answer = await dialogs.ask_trust(parent, folder, code=code, model=model, outside=outside)
+    if answer:
+        workbench.trust(folder)
+    elif answer is not None:
+        workbench.decline(folder)
 
 
 async def set_up_model(parent: QWidget, workbench: Workbench, tell: Callable[[str], object]) -> None:

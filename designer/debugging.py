@@ -44,6 +44,12 @@ class Debugging(Owner):
             case _:
                 return None
 
+    def may_step_out(self) -> str | None:
+        """Whether the run is paused within what a node runs."""
+        if (reason := self.may_start()) is not None:
+            return reason
+        return None if self.running.inside else "The run is not inside a tree or agent that a node runs."
+
     def may_pause(self) -> str | None:
         """Whether there is a run that goes on."""
         going = self.running.state in (RunState.RUNNING, RunState.ASKING)
@@ -112,6 +118,19 @@ class Debugging(Owner):
         """Execute one node."""
         if self._may_go():
             self.running.step(self.document)
+
+    @command("run.step-into", "Step &into", ["F7"], when=may_start, tip="Pause inside what the node runs")
+    def step_into(self) -> None:
+        """Execute one node, and pause inside where its action runs a tree or an agent."""
+        if self._may_go():
+            self.running.step_into(self.document)
+
+    @command(
+        "run.step-out", "Step o&ut", ["Shift+F7"], when=may_step_out, tip="Go on to where it is waited for"
+    )
+    def step_out(self) -> None:
+        """Go on to the end of the tree or agent the run stands in."""
+        self.running.step_out()
 
     @command(
         "run.step-question", "Step to &question", ["F11"], when=may_start, tip="Go on to the next question"
@@ -320,7 +339,7 @@ class Debugging(Owner):
             self.front.tell(ending(result))
         elif state is RunState.PAUSED and self.running.why:
             self.front.tell(self.running.why)
-        elif state is RunState.ASKING and self.running.question is not None:
+        elif state is RunState.ASKING and (self.running.question or self.running.inquiry):
             self.front.show_panel("run")
         elif state is RunState.RUNNING:
             self.front.tell("")  # what was said of an earlier moment does not hold any more

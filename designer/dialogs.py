@@ -6,13 +6,14 @@ as cancelled; a coroutine that is cancelled takes its dialog with it.
 """
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, cast
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QPageLayout
 from PySide6.QtWidgets import (
     QComboBox,
@@ -28,12 +29,15 @@ from PySide6.QtWidgets import (
 )
 from shiboken6 import isValid
 
+from designer import theme
 from designer.document.names import one_line
-from designer.forms import Combo, Listing, ModelForm, Note, Text, plain
+from designer.forms import Combo, Listing, ModelForm, NewAction, Note, Text, plain
 from engine import DataItem
 
 if TYPE_CHECKING:
     from PySide6.QtPrintSupport import QPrinter
+
+    from designer.document.draft import ActionEntry
 
 TREES: Final = "Trees (*.json)"
 
@@ -150,10 +154,18 @@ async def show_difference(parent: QWidget | None, name: str, text: str) -> None:
     await _answered(dialog)
 
 
-async def ask_trust(parent: QWidget | None, folder: Path, *, code: bool = True, model: str = "") -> bool:
-    """Whether what a project brings may be used, now and whenever this folder is opened.
+async def ask_trust(
+    parent: QWidget | None,
+    folder: Path,
+    *,
+    code: bool = True,
+    model: str = "",
+    outside: Sequence[str] = (),
+) -> bool | None:
+    """Whether what a project brings may be used, now and whenever this folder is opened; None for later.
 
-    That is its Python code, and the model it names, each where there is one.
+    That is its Python code, the model it names, and what its actions want outside of the folder, one sentence
+    each; each where there is any.
     """
     code_words = (
         "Its own actions and predicates are Python files in this folder. Once run, they may do everything "
@@ -165,17 +177,84 @@ async def ask_trust(parent: QWidget | None, folder: Path, *, code: bool = True, 
         "all you enter, and the key the project names. Python files the project names are run as well. "
         "Without it you answer yourself, or a model of your own does."
     )
+    outside_words = (
+        "Its actions reach beyond this folder, as is told below. Once it is trusted, runs do that with "
+        "all you may do on this computer. Without it these actions fail, and everything else works."
+    )
+    told = [*outside[:_TOLD], *([f"And {len(outside) - _TOLD} more."] if len(outside) > _TOLD else [])]
+    parts = ((code_words, code), (model_words, model), (outside_words, outside))
+    brings = "has Python code" if code else "names a model" if model else "reaches beyond its folder"
     pressed = await choose(
         parent,
-        "This project has Python code" if code else "This project names a model",
-        "\n\n".join(words for words, there in ((code_words, code), (model_words, model)) if there),
+        f"This project {brings}",
+        "\n\n".join((*(words for words, there in parts if there), *told, _TAKEN_BACK)),
         (
             Button("trust", "Trust this folder"),
             Button("no", "Open without the code" if code else "Not now", primary=True),
         ),
         detail=str(folder),
     )
-    return pressed == "trust"
+    return None if pressed is None else pressed == "trust"
+
+
+_TOLD: Final = 4
+"""Sentences about what actions want outside of a folder, at most."""
+_TAKEN_BACK: Final = "You can take trust back under File, Trusted folders."
+
+
+async def show_trusted(
+    parent: QWidget | None, folders: Sequence[Path], revoke: Callable[[Path], None]
+) -> None:
+    """The folders that are trusted; ``revoke`` is told of each that shall not be any more, at once."""
+    left = [*folders]
+    shown = QListWidget()
+    shown.setObjectName("trusted.list")
+    shown.setAccessibleName("Trusted folders")
+    shown.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+    for folder in left:
+        item = QListWidgetItem(str(folder), shown)
+        item.setToolTip(f"<p>{escape(str(folder))}</p>")
+        item.setSizeHint(QSize(0, theme.ROW))
+    stop, none = QPushButton("Stop trusting"), plain("No folder is trusted.", role="label")
+    stop.setObjectName("button.distrust")
+    stop.setAutoDefault(False)
+    shown.setMinimumHeight(160)
+
+    def look() -> None:
+        none.setVisible(not left)
+        shown.setVisible(bool(left))
+        stop.setVisible(bool(left))
+        stop.setEnabled(shown.currentRow() >= 0)
+
+    def take_back() -> None:
+        row = shown.currentRow()
+        revoke(left.pop(row))
+        shown.takeItem(row)
+        look()
+
+    stop.clicked.connect(take_back)
+    shown.currentRowChanged.connect(lambda _: look())
+    page = QWidget()
+    column = QVBoxLayout(page)
+    column.setContentsMargins(0, 0, 0, 0)
+    for widget in (none, shown):
+        column.addWidget(widget)
+    column.addWidget(stop, 0, Qt.AlignmentFlag.AlignLeft)
+    look()
+    dialog = _Question(
+        parent,
+        "Trusted folders",
+        "Python code in these folders is run, the models they name are asked, and their actions may reach "
+        "beyond them. When you stop trusting one, that ends at once, and so does a run that goes on there.",
+        (Button("ok", "Close", primary=True),),
+        "",
+        page,
+        560,
+    )
+    if left:
+        shown.setCurrentRow(0)
+        shown.setFocus()
+    await _answered(dialog)
 
 
 async def ask_property(parent: QWidget | None, known: Mapping[str, str]) -> tuple[str, str] | None:
@@ -315,6 +394,26 @@ async def ask_model(parent: QWidget | None, form: ModelForm) -> bool:
     return await _answered(dialog) and dialog.pressed == "save"
 
 
+async def ask_action(
+    parent: QWidget | None, key: str, taken: Collection[str]
+) -> "tuple[str, ActionEntry] | None":
+    """A new action of the project: its key, none of the ``taken`` ones, and its kind with the parameters."""
+    form = NewAction(key, taken)
+    dialog = _Question(
+        parent,
+        "New action",
+        "It is described, not programmed. It is kept in treewright.json, beside the tree.",
+        (Button("cancel", "Cancel"), Button("add", "Add", primary=True)),
+        "",
+        form,
+        720,
+    )
+    form.checked.connect(lambda on: dialog.enable("add", on=bool(on)))
+    form.check()
+    form.kinds.setFocus()
+    return (form.key, form.entry) if await _answered(dialog) and dialog.pressed == "add" else None
+
+
 async def ask_signal(parent: QWidget | None) -> tuple[str, str | None] | None:
     """What happened after a decision: a name for it, and a note if there is one."""
     name, note = QComboBox(), QLineEdit()
@@ -433,7 +532,7 @@ class _Question(QDialog):
         self.setObjectName("dialog")
         self.setWindowTitle("Treewright")
         self.setFixedWidth(width)
-        layout = QVBoxLayout(self)
+        self._column = layout = QVBoxLayout(self)
         layout.setContentsMargins(22, 20, 22, 18)
         layout.setSpacing(10)
         layout.addWidget(plain(title, role="title", wrap=True))
@@ -465,6 +564,16 @@ class _Question(QDialog):
         made.clicked.connect(lambda: self._press(button.id))
         self._buttons[button.id] = made
         return made
+
+    def sizeHint(self) -> QSize:
+        # Left to itself a layout takes the height that texts would have on the least width.
+        return QSize(self.width(), self._column.totalHeightForWidth(self.width()))
+
+    def event(self, event: QEvent) -> bool:
+        handled = super().event(event)
+        if event.type() == QEvent.Type.LayoutRequest and self.height() < self.sizeHint().height():
+            self.resize(self.sizeHint())
+        return handled
 
     def enable(self, id: str, *, on: bool) -> None:
         """Whether this button can be pressed."""

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QPushButton, QStatusBar, QWidget
 
 from designer import dialogs, resource, theme
 from designer.actions import command
+from designer.answers import ask_to_trust
 from designer.canvas.geometry import card_size
 from designer.document import files
 from designer.document.document import Document
@@ -20,7 +21,7 @@ from designer.document.recovery import Found
 from designer.document.wording import in_plain_words
 from designer.owner import Front, Owner, no_document
 from designer.tasks import aside, launch
-from designer.workbench import Untrusted, Workbench
+from designer.workbench import Workbench
 from engine import TreeInvalid, runnable, write_tree
 from engine.counting import counted
 
@@ -50,8 +51,9 @@ class Filing(Owner):
         self._remember(path)
         self.workbench.add(opened)
         untrusted = self.workbench.untrusted(opened)
-        if untrusted is not None and untrusted.code:
-            launch(self._ask_trust(untrusted))
+        declined = self.workbench.settings.declined_folders
+        if untrusted is not None and untrusted.code and untrusted.folder not in declined:
+            launch(ask_to_trust(self._parent, self.workbench, untrusted))
 
     def close(self, document: Document) -> None:
         """Close a tree; asks first when it has changes."""
@@ -193,6 +195,11 @@ class Filing(Owner):
         """Print the whole tree."""
         launch(self._print(self.document))
 
+    @command("file.trusted", "&Trusted folders…", tip="See which folders you trust, and take trust back")
+    def trusted(self) -> None:
+        """Show the folders whose Python code is run."""
+        launch(dialogs.show_trusted(self._parent, self.workbench.settings.trusted_folders, self._distrust))
+
     @command("file.close", "&Close", ["Ctrl+W"], when=no_document)
     def close_current(self) -> None:
         """Close the tree; asks first when it has changes."""
@@ -218,10 +225,11 @@ class Filing(Owner):
         if path is not None:
             self.open_path(path)
 
-    async def _ask_trust(self, untrusted: Untrusted) -> None:
-        folder, code, model = untrusted
-        if await dialogs.ask_trust(self._parent, folder, code=code, model=model):
-            self.workbench.trust(folder)
+    def _distrust(self, folder: Path) -> None:
+        try:
+            self.workbench.distrust(folder)
+        except OSError as error:
+            self.front.tell(f"{folder} is not trusted until you quit; that could not be kept: {error}.")
 
     async def _save(self, document: Document, *, ask: bool = False) -> bool:
         path = document.path
@@ -234,8 +242,8 @@ class Filing(Owner):
             if document is self.workbench.current and not document.clean:
                 document.keep_view(self.canvas.viewpoint)
             self.workbench.save(document, path)
-        except files.ChangedOutside:
-            return await self._ask_outside(document) and await self._save(document)
+        except files.ChangedOutside as changed:
+            return await self._ask_outside(document, changed.path) and await self._save(document)
         except files.SaveFailed as failed:
             await dialogs.ask(self._parent, "Not saved", str(failed), ("OK",))
             return False
@@ -258,19 +266,19 @@ class Filing(Owner):
 
     # -- what others did
 
-    async def _ask_outside(self, document: Document) -> bool:
+    async def _ask_outside(self, document: Document, changed: Path | None = None) -> bool:
         """Let the person decide about what another program wrote; whether they keep what is here."""
         if self._deciding or document.path is None:
             return False
         self._deciding = True
         try:
             while True:
-                path = document.path
-                choice = await dialogs.ask_changed_outside(self._parent, path.name, gone=not path.exists())
+                path, name = document.path, (changed or document.path).name
+                choice = await dialogs.ask_changed_outside(self._parent, name, gone=not path.exists())
                 if choice != "difference":
                     break
-                text = await asyncio.to_thread(files.difference, document.draft, path)
-                await dialogs.show_difference(self._parent, path.name, text)
+                text = await asyncio.to_thread(files.difference, document.draft, path, document.stored)
+                await dialogs.show_difference(self._parent, name, text)
             if choice == "keep":
                 document.keep_mine()
             elif choice == "reload":
@@ -287,6 +295,7 @@ class Filing(Owner):
     def _reload(self, document: Document) -> None:
         refused = document.reload(card_size)
         if refused is None:
+            self.workbench.look_outside()
             self.workbench.reload_cases()
             self.front.tell("Reloaded. Undo brings back the version before.")
         else:

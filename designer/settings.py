@@ -28,6 +28,8 @@ class Settings(BaseModel):
     )
     recent_files: tuple[Path, ...] = ()
     trusted_folders: tuple[Path, ...] = ()
+    declined_folders: tuple[Path, ...] = ()
+    """Folders whose Python code the person was asked about and said no: they are not asked again."""
 
     @classmethod
     def load(cls) -> Self:

@@ -76,4 +76,6 @@ class Timeline(QFrame):
         if over and not running.past:
             return f"The end, after {counted(visits, 'step')}"
         where = f"step {number} of {visits}" if number <= visits else "before the end"
-        return f"The past: {where}" if running.past else where.capitalize()
+        if running.past:
+            return f"The past: {where}"
+        return f"{where.capitalize()}{', inside it' if running.inside else ''}"

@@ -1,6 +1,6 @@
 """What the canvas shows of the current document and its run, and the commands of looking at it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -16,7 +16,7 @@ from designer.document.draft import Draft
 from designer.document.names import names_of
 from designer.owner import Front, Owner, no_document, nothing_selected
 from designer.proof import WORKING
-from designer.running import RunState, source_words
+from designer.running import Level, RunState, source_words
 from designer.workbench import Workbench
 from engine import ClassifyNode, NodeId, Trail, Tree
 
@@ -186,8 +186,17 @@ class Viewing(Owner):
         overlay, running = self._overlay(document), self.workbench.running
         self.canvas.show_draft(document.draft, overlay, document.selection)
         trail = running.trail if running.document is document else Trail()
-        self.canvas.set_breadcrumb(_breadcrumb(trail, overlay.current))
+        inside = running.inside if running.document is document else ()
+        self.canvas.set_breadcrumb([*_breadcrumb(trail, overlay.current), *_within(inside)])
         return overlay
+
+
+def _within(levels: Iterable[Level]) -> Iterator[tuple[str, bool]]:
+    """The way through the trees that are run inside the node the run is at."""
+    for level in levels:
+        yield f"in {level.title}", False
+        if level.trail.tree is not None:
+            yield from _breadcrumb(level.trail, level.node)
 
 
 def _breadcrumb(trail: Trail, current: NodeId | None) -> list[tuple[str, bool]]:

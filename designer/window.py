@@ -294,7 +294,7 @@ class MainWindow(QMainWindow):
         )
         self.commands.fill(file, ["file.reload", "file.previous", "file.take-over", ""])
         self.commands.fill(file, ["file.export", "file.export-as", "file.cancel-export", "file.print"])
-        self.commands.fill(file, ["", "file.close", "file.quit"])
+        self.commands.fill(file, ["", "file.trusted", "", "file.close", "file.quit"])
         edit = self.menuBar().addMenu("&Edit")
         self._fill(
             edit,
@@ -334,7 +334,8 @@ class MainWindow(QMainWindow):
         self._fill(
             run,
             [
-                "run.start", "run.step", "run.step-question", "run.to", "run.pause", "run.stop",
+                "run.start", "run.step", "run.step-into", "run.step-out", "run.step-question", "run.to",
+                "run.pause", "run.stop",
                 "run.restart", "",
                 "run.back", "run.forward", "run.newest", "run.previous-visit", "run.next-visit",
                 "run.follow", "",

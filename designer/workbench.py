@@ -2,9 +2,10 @@
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -13,11 +14,12 @@ from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
 from designer.document import layout
 from designer.document.design import direction
 from designer.document.document import Document
-from designer.document.draft import Draft, new_names
+from designer.document.draft import ActionEntry, Draft, described_since, new_names
 from designer.document.files import SaveFailed, add_line
 from designer.document.folders import state_folder, state_path
 from designer.document.locks import Lock, acquire, seize
-from designer.document.names import asked_for
+from designer.document.names import asked_for, one_line
+from designer.document.project import as_described, describe, project_path
 from designer.document.recovery import Found, Keeper, Recovery
 from designer.proof import Proof
 from designer.running import (
@@ -31,7 +33,7 @@ from designer.running import (
 )
 from designer.settings import Settings, cache_folder, data_folder
 from designer.store import FORMER, RECORDS, RecordStore
-from designer.tasks import is_running, launch
+from designer.tasks import aside, is_running, launch
 from engine import (
     Call,
     Catalog,
@@ -44,9 +46,11 @@ from engine import (
     TranscriptOptions,
     Tree,
     catalog_of,
+    coded_catalog_of,
     load_project,
     standard_catalog,
     tree_hash,
+    troubles_of,
 )
 from engine.evaluate import (
     Case,
@@ -59,8 +63,12 @@ from engine.evaluate import (
     write_case,
 )
 
+_DECLINED: Final = 200
+"""Folders that are known not to be trusted, at most."""
 WRITING_MS: Final = 200
 """How long another program may take to replace a file by several steps."""
+SOON_MS: Final = 150
+"""How long the actions of projects are left alone before it is looked whether they can be done."""
 
 
 @dataclass
@@ -69,14 +77,26 @@ class _Care:
 
     keeper: Keeper
     lock: Lock | None = None
+    project: Project = field(default_factory=Project)
+    """The project of its folder as it is on the disk, and why it cannot be read, if so."""
+    trouble: str | None = None
+    coded: Catalog = field(default_factory=standard_catalog)
+    """What the project's Python code offers, run once and not at each edit of an action."""
+    outside: tuple[str, ...] = ()
+    """What actions cannot do until the folder is trusted, one sentence each."""
 
 
 class Untrusted(NamedTuple):
-    """A folder whose project has Python ``code`` or names a ``model``, and that nobody agreed to trust."""
+    """A folder nobody agreed to trust, and what of its project waits for that.
+
+    That is Python ``code``, a ``model``, and actions that lead ``outside`` of the folder: why each of them
+    fails until then.
+    """
 
     folder: Path
     code: bool
     model: str
+    outside: tuple[str, ...] = ()
 
 
 class Workbench(QObject):
@@ -99,6 +119,10 @@ class Workbench(QObject):
     """A node id: bring the node into view, with the focus where it is."""
     model_requested = Signal()
     """Somebody wants to set up a model."""
+    catalog_changed = Signal(object)
+    """The :class:`Document` that has other actions and predicates now."""
+    trust_changed = Signal()
+    """Other folders are trusted now, or what waits for trust is something else."""
     changed_outside = Signal(object)
     """The current :class:`Document`, whose files another program has changed: the person must decide."""
 
@@ -111,6 +135,7 @@ class Workbench(QObject):
         self._parameters: dict[Document, dict[str, str]] = {}
         self._models: dict[Document, ModelChoice] = {}
         self._withheld: set[Document] = set()
+        self._looking: asyncio.Task[None] | None = None
         self.case_trouble: str | None = None
         self.transcripts_folder: Path = settings.transcripts_folder or data_folder() / "transcripts"
         former = None if settings.records_path else data_folder() / FORMER
@@ -124,6 +149,8 @@ class Workbench(QObject):
         self._written = QTimer(self, interval=WRITING_MS, singleShot=True)
         self._watcher.fileChanged.connect(lambda _: self._written.start())
         self._written.timeout.connect(self.look_outside)
+        self._soon = QTimer(self, interval=SOON_MS, singleShot=True)
+        self._soon.timeout.connect(self._look_at_actions)
         self.running = RunController(
             self._prepare,
             self._has_model,
@@ -138,10 +165,11 @@ class Workbench(QObject):
         """Open a document and make it the current one."""
         self.documents = (*self.documents, document)
         document.setParent(self)
-        document.catalog = self._catalog(document)
         keeper = Keeper(document, self.recovery, self)
         keeper.failed.connect(self.trouble)
         self._care[document] = _Care(keeper)
+        self._read_project(document)
+        document.changed.connect(self._note_described)
         if document.path is not None:
             self._claim(document, document.path)
         self.documents_changed.emit()
@@ -207,6 +235,7 @@ class Workbench(QObject):
                 care.lock.release()
             care.lock, document.read_only = lock, None
             self._look_at_models()
+        self._look_at_projects()
         self._watch()
 
     def take_over(self, document: Document) -> None:
@@ -266,6 +295,8 @@ class Workbench(QObject):
         """See whether other programs changed the current document's files, or who edits them."""
         self._watch()
         self._look_at_models()
+        self._look_at_projects()
+        self._soon.start()
         document = self.current
         if document is not None:
             self._look_at_lock(document)
@@ -340,16 +371,49 @@ class Workbench(QObject):
 
     def default_parameters(self, document: Document) -> Mapping[str, str]:
         """What the project of a document gives for the placeholders of its texts."""
-        return self._project(document)[0].parameters
+        return self.project(document).parameters
+
+    def project(self, document: Document) -> Project:
+        """The project of a document's folder, with the actions as they are described in this window."""
+        care = self._care.get(document)
+        if care is None:
+            return Project()
+        saved = document.stored.draft if document.stored else document.draft
+        return as_described(care.project, saved, document.draft)
+
+    def may_describe(self, document: Document) -> str | None:
+        """Why actions of a document's project cannot be described now, in plain words; None when they can."""
+        if document.path is None:
+            return "Save the tree first. Its actions are kept beside it."
+        return document.read_only or self._care[document].trouble
+
+    def describe_action(
+        self,
+        document: Document,
+        key: str,
+        entry: ActionEntry,
+        *,
+        merge: str | None = None,
+        also: Callable[[Draft], Draft] = lambda draft: draft,
+    ) -> None:
+        """Describe an action of a document's project anew, as a step; the entry has to fit its kind.
+
+        Checks, bounds, cases and runs of the document have it at once, and the project file once the tree is
+        saved. ``also`` is what else belongs to the step.
+        """
+        before = self.project(document).actions.get(key)
+        label = f"{'Edit' if before else 'New'} action {one_line(key, 40)}"
+        document.edit(label, lambda draft: also(describe(draft, key, before, entry)), merge)
 
     def untrusted(self, document: Document) -> Untrusted | None:
         """What waits for the person to trust the folder of a document; None when nothing does."""
-        project, folder = self._project(document)
-        if folder is None or folder in self.settings.trusted_folders:
+        folder, care = _folder_of(document), self._care.get(document)
+        if folder is None or care is None or folder in self.settings.trusted_folders:
             return None
         withheld = self.model(document).withheld
         model = f"{name_of(withheld)} at {place_of(withheld)}" if withheld else ""
-        return Untrusted(folder, bool(project.catalog), model) if project.catalog or model else None
+        found = Untrusted(folder, bool(care.project.catalog), model, care.outside)
+        return found if found.code or found.model or found.outside else None
 
     def model(self, document: Document) -> ModelChoice:
         """The model that is asked live in runs of a document: its project's, else the person's own."""
@@ -358,11 +422,32 @@ class Workbench(QObject):
         return self._models[document]
 
     def trust(self, folder: Path) -> None:
-        """Agree, from now on, to run the Python code of this folder's project and to ask its model."""
+        """Agree, from now on, to run this folder's Python code, ask its model, and let it look elsewhere."""
         self.change_settings(trusted_folders=(*self.settings.trusted_folders, folder))
+        self._note_trust(folder)
+
+    def distrust(self, folder: Path) -> None:
+        """Take that back, at once: a run that goes on in this folder is ended."""
+        left = tuple(other for other in self.settings.trusted_folders if other != folder)
+        running = self.running.document
+        if running is not None and _folder_of(running) == folder:
+            self.running.cancel()
+        try:
+            self.change_settings(trusted_folders=left)
+            self.decline(folder)
+        finally:
+            self._note_trust(folder)
+
+    def decline(self, folder: Path) -> None:
+        """Note that the person was asked about this folder and does not trust it: nobody asks again."""
+        if folder not in self.settings.declined_folders:
+            self.change_settings(declined_folders=(*self.settings.declined_folders, folder)[-_DECLINED:])
+
+    def _note_trust(self, folder: Path) -> None:
         for document in self.documents:
-            document.catalog = self._catalog(document)
-        self.proof.look()
+            if _folder_of(document) == folder:
+                self._read_project(document)
+        self.trust_changed.emit()
 
     def change_settings(self, **changes: object) -> None:
         """Change preferences and store them."""
@@ -391,35 +476,93 @@ class Workbench(QObject):
             document.read_only = f"{path.name} was taken over by another Treewright. It is read-only here."
 
     def _watch(self) -> None:
-        wanted = {str(d.path) for d in self.documents if d.path and d.path.exists()}
+        trees = {d.path for d in self.documents if d.path}
+        wanted = {str(path) for path in (*trees, *map(project_path, trees)) if path.exists()}
         watched = set(self._watcher.files())
         if watched - wanted:
             self._watcher.removePaths(list(watched - wanted))
         if wanted - watched:
             self._watcher.addPaths(list(wanted - watched))
 
-    def _project(self, document: Document) -> tuple[Project, Path | None]:
-        folder = document.path.resolve().parent if document.path else None
-        try:
-            return (load_project(folder) if folder else Project()), folder
-        except ProjectError as error:
-            self.trouble.emit(str(error))
-            return Project(), folder
+    def _look_at_projects(self) -> None:
+        """See whether a project file has changed, and take what it says now."""
+        for document, care in self._care.items():
+            project, trouble = _loaded(document)
+            if (project, trouble) == (care.project, care.trouble):
+                continue
+            same = project.catalog == care.project.catalog and project.external == care.project.external
+            if trouble is not None or not same:
+                self._read_project(document)
+            else:
+                care.project, care.trouble = project, None
+                self._make_catalog(document)
 
-    def _catalog(self, document: Document) -> Catalog:
-        project, folder = self._project(document)
-        if folder is None:
-            return standard_catalog()
+    def _read_project(self, document: Document) -> None:
+        """Take what the project file of a document says, and run its Python code where that is trusted."""
+        care, folder = self._care[document], _folder_of(document)
+        care.project, care.trouble = _loaded(document)
         trusted = folder in self.settings.trusted_folders
-        (self._withheld.add if project.catalog and not trusted else self._withheld.discard)(document)
+        withheld = bool(care.project.catalog) and not trusted
+        (self._withheld.add if withheld else self._withheld.discard)(document)
+        care.coded = standard_catalog()
         try:
-            return catalog_of(project, folder, trusted=trusted)
+            if care.trouble is not None:
+                self.trouble.emit(care.trouble)
+            elif folder is not None:
+                care.coded = coded_catalog_of(care.project, folder, trusted=trusted)
         except ProjectError as error:
             self.trouble.emit(str(error))
-            return catalog_of(project, folder, trusted=False)
+            care.coded = coded_catalog_of(care.project, folder or Path(), trusted=False)
+        self._make_catalog(document)
+
+    def _make_catalog(self, document: Document) -> None:
+        """Have a document checked and run with the actions as its project describes them now."""
+        care, folder, project = self._care[document], _folder_of(document), self.project(document)
+        if folder is None:
+            document.catalog = care.coded
+            self.catalog_changed.emit(document)
+            return
+        trusted = folder in self.settings.trusted_folders
+        try:
+            document.catalog = catalog_of(project, folder, trusted=trusted, coded=care.coded)
+        except ProjectError as error:
+            self.trouble.emit(str(error))
+            document.catalog = catalog_of(project, folder, trusted=False)
+        self.catalog_changed.emit(document)
+        if document is self.current:
+            self.proof.look()
+        self._soon.start()
+
+    def _note_described(self, before: Draft, after: Draft) -> None:
+        # The signal does not say whose it is, and a connection must not hold the document.
+        for document in self.documents if before.described is not after.described else ():
+            if document.draft is after and described_since(before, after):
+                self._make_catalog(document)
+
+    def _look_at_actions(self) -> None:
+        """See which actions would fail at once, as the files they need are now; that takes reading them."""
+        if is_running() and (self._looking is None or self._looking.done()):
+            self._looking = launch(self._look_at_each())
+
+    async def _look_at_each(self) -> None:
+        for document in self.documents:
+            folder, catalog = _folder_of(document), document.catalog
+            if folder is None:
+                continue
+            trusted = folder in self.settings.trusted_folders
+            found = await aside(partial(_unusable, self.project(document), folder, catalog, trusted=trusted))
+            if document not in self._care:
+                continue
+            if document.catalog is not catalog:
+                self._soon.start()
+                continue
+            document.unusable, outside = found
+            if outside != self._care[document].outside:
+                self._care[document].outside = outside
+                self.trust_changed.emit()
 
     def _chosen_model(self, document: Document) -> ModelChoice:
-        own, folder = self.settings.decider, document.path.resolve().parent if document.path else None
+        own, folder = self.settings.decider, _folder_of(document)
         try:
             project = load_project(folder) if folder else Project()
         except ProjectError as error:
@@ -442,6 +585,7 @@ class Workbench(QObject):
             self.trouble.emit(words)
 
     def _prepare(self, document: Document, case: Case) -> tuple[Session, Inputs]:
+        self._look_at_projects()
         model = self.model(document)
         session = Session(
             decider=LiveModel(model, self._note_call) if model.settings else None,
@@ -454,7 +598,7 @@ class Workbench(QObject):
 
     def _erasure_key(self, document: Document, parameters: Mapping[str, str]) -> str | None:
         """Whom the decisions of a run are about, where the project names the parameter that says so."""
-        settings = self._project(document)[0].trees.get(document.draft.tree.tree_id)
+        settings = self.project(document).trees.get(document.draft.tree.tree_id)
         return (settings and parameters.get(settings.erasure_key_parameter or "")) or None
 
     def _note_state(self, state: object) -> None:
@@ -465,6 +609,37 @@ class Workbench(QObject):
         with suppress(RecordingFailed):
             await self.records.recorder.flush()
         self.stored.emit()
+
+
+def _folder_of(document: Document) -> Path | None:
+    """The folder whose project a document belongs to."""
+    return document.path.resolve().parent if document.path else None
+
+
+def _loaded(document: Document) -> tuple[Project, str | None]:
+    """The project of a document's folder, and why its file cannot be read, if so."""
+    folder = _folder_of(document)
+    try:
+        return (load_project(folder) if folder else Project()), None
+    except ProjectError as error:
+        return Project(), str(error)
+
+
+def _unusable(
+    project: Project, folder: Path, catalog: Catalog, *, trusted: bool
+) -> tuple[Mapping[str, str], tuple[str, ...]]:
+    """Why actions would fail at once, by their keys, and what of that comes from the want of trust."""
+    reasons = _troubles(project, catalog)
+    if trusted or not reasons:
+        return reasons, ()
+    # Without its Python code, which must not be run to find that out.
+    coded = coded_catalog_of(project, folder, trusted=False)
+    once = _troubles(project, catalog_of(project, folder, trusted=True, coded=coded))
+    return reasons, tuple(f"'{key}': {reason}" for key, reason in reasons.items() if key not in once)
+
+
+def _troubles(project: Project, catalog: Catalog) -> Mapping[str, str]:
+    return {problem.field or "": problem.message for problem in troubles_of(project, catalog)}
 
 
 def _document_of(tree: Tree, twin: Document | None, card_size: layout.CardSize) -> Document:

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from engine.actions import catalog_of as catalog_of
+    from engine.actions import coded_catalog_of as coded_catalog_of
+    from engine.actions import troubles_of as troubles_of
     from engine.analysis import bounds as bounds
     from engine.asking import AskedModel as AskedModel
     from engine.asking import DeciderName as DeciderName
@@ -206,7 +208,7 @@ if TYPE_CHECKING:
     from engine.treefile import write_tree as write_tree
 
 _HOMES: Final = {
-    "actions": "catalog_of",
+    "actions": "catalog_of coded_catalog_of troubles_of",
     "analysis": "bounds",
     "asking": "AskedModel DeciderName DeciderRefused DeciderSettings model_of settings_of",
     "budget": "Clock DEFAULT_LIMITS LimitName Limits SystemClock Usage",

@@ -1,6 +1,6 @@
 """The open document: a draft with its undo steps, its selection, its problems and its file."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
@@ -11,9 +11,9 @@ from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from designer.document import files, layout
 from designer.document.design import VIEW, Viewpoint, with_member, with_viewpoint
-from designer.document.draft import Draft
+from designer.document.draft import Draft, described_since
 from designer.document.wording import in_plain_words
-from engine import Catalog, Checker, NodeId, Problem, Tree, standard_catalog
+from engine import ActionNode, Catalog, Checker, NodeId, Problem, Tree, standard_catalog
 
 
 class Document(QObject):
@@ -48,6 +48,7 @@ class Document(QObject):
         self._checker: Checker | None = None
         self._checked: Tree | None = None
         self._found: tuple[Problem, ...] = ()
+        self._unusable: Mapping[str, str] = {}
         self._problems: tuple[Problem, ...] = ()
         self._check_soon = QTimer(self, interval=0, singleShot=True)
         self._check_soon.timeout.connect(self.check_now)
@@ -126,6 +127,17 @@ class Document(QObject):
     def catalog(self, catalog: Catalog) -> None:
         self._catalog, self._checker, self._checked = catalog, None, None
         self._check_soon.start()
+
+    @property
+    def unusable(self) -> Mapping[str, str]:
+        """Why an action would fail at once, as the files it needs are now, by its key."""
+        return self._unusable
+
+    @unusable.setter
+    def unusable(self, reasons: Mapping[str, str]) -> None:
+        if reasons != self._unusable:
+            self._unusable = reasons
+            self._check_soon.start()
 
     def edit(self, label: str, change: Callable[[Draft], Draft], merge: str | None = None) -> bool:
         """Make one undo step of a change and say whether it changed anything.
@@ -206,8 +218,9 @@ class Document(QObject):
         if isinstance(opened, files.Unreadable):
             return opened
         if self._stored is not None:
-            # The nodes there are called as they were last saved, whatever was renamed here since.
-            as_saved = replace(opened.draft, renamings=self._stored.draft.renamings)
+            # Nodes and actions there are as they were last saved, whatever was renamed or described since.
+            saved = self._stored.draft
+            as_saved = replace(opened.draft, renamings=saved.renamings, described=saved.described)
             opened = replace(opened, draft=as_saved)
         if not _equal(self._draft, opened.draft):
             self.undo_stack.push(_Edit("Reload", self._draft, opened.draft, self._show, None))
@@ -256,7 +269,7 @@ class Document(QObject):
             self._found = self._checker.update(self._checked, tree)
             self._checked = tree
         stored = self._stored.problems if self._stored else ()
-        problems = in_plain_words((*stored, *self._found), tree)
+        problems = in_plain_words((*stored, *self._found, *_failing(tree, self._unusable)), tree)
         if problems != self._problems:
             self._problems = problems
             self.problems_changed.emit(problems)
@@ -316,7 +329,19 @@ class _Edit(QUndoCommand):
 
 def _equal(one: Draft, other: Draft) -> bool:
     # The spelling decides, because to Python the parameters 1, 1.0 and True are equal.
-    return one == other and (one.tree is other.tree or repr(one.tree) == repr(other.tree))
+    return (
+        one == other
+        and (one.tree is other.tree or repr(one.tree) == repr(other.tree))
+        and not described_since(one, other)
+    )
+
+
+def _failing(tree: Tree, unusable: Mapping[str, str]) -> Iterator[Problem]:
+    """A warning at each node whose action would fail at once."""
+    for node_id, node in tree.nodes.items() if unusable else ():
+        reason = unusable.get(node.action_key or "") if isinstance(node, ActionNode) else None
+        if reason is not None:
+            yield Problem("action-unusable", "warning", reason, node_id, "actionKey")
 
 
 def _seen_as(before: Draft, draft: Draft) -> Draft:

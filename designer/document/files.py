@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Final
 
 from designer.document import layout
-from designer.document.draft import Draft, Note, Place, new_names
+from designer.document.draft import Draft, Note, Place, described_since, new_names
 from designer.document.folders import private_folder, state_path
+from designer.document.project import others_wrote, project_path, with_actions
 from engine import (
     DocumentRefused,
     Json,
@@ -144,9 +145,10 @@ def save_tree(
 ) -> Stored:
     """Write what differs from the disk, and say what stands there now.
 
-    Where nodes were renamed, cases and project file name them anew in the same stroke, all or none. ``path``
-    saves under another name, and then the tree alone. Raises ``SaveFailed``; without ``force`` also
-    ``ChangedOutside``. After either, all files are as before.
+    Where nodes were renamed, cases and project file name them anew in the same stroke, all or none, and where
+    actions were described, the project file has them. ``path`` saves under another name, and then the tree
+    alone, and what was described. Raises ``SaveFailed``; without ``force`` also ``ChangedOutside``. After
+    either, all files are as before.
     """
     path = path.absolute() if path else stored.path if stored else None
     if path is None:
@@ -154,10 +156,11 @@ def save_tree(
     design, aside = design_path(path), _broken_path(path)
     here = stored if stored and stored.path == path else None
     renamed = _renamed_beside(here, draft) if here else {}
+    beside = {**renamed, **_described_beside(stored, draft, path, renamed, force=force)}
     current = {target: _read(target) for target in (design, path)}
-    current |= {target: before for target, (before, _) in renamed.items()}
+    current |= {target: before for target, (before, _) in beside.items()}
     # The tree comes last: a crash in between leaves the old one, whose changes are recovered and saved again.
-    wanted = {target: after for target, (_, after) in renamed.items()}
+    wanted = {target: after for target, (_, after) in beside.items()}
     wanted |= {design: design_bytes(draft), path: write_tree(draft.tree)}
     if here:
         touched = [target for target in (design, path) if _mark(current[target]) != here.marks[target]]
@@ -214,13 +217,15 @@ def changed_outside(stored: Stored) -> Mapping[Path, str | None]:
 
 def overruling(stored: Stored) -> Stored:
     """The same, with whatever now stands on the disk to be overwritten by the next save."""
-    return replace(stored, overruled={target: _mark(_read(target)) for target in stored.marks})
+    targets = (*stored.marks, project_path(stored.path))
+    return replace(stored, overruled={target: _mark(_read(target)) for target in targets})
 
 
-def difference(draft: Draft, path: Path) -> str:
+def difference(draft: Draft, path: Path, stored: Stored | None = None) -> str:
     """What saving the draft would change in its files: what it means, then a unified diff of canonical texts.
 
-    A tree that cannot be read stands there as it is.
+    A tree that cannot be read stands there as it is. With what was stored last, the project file is compared
+    as well, as far as actions were described.
     """
     theirs = open_tree(path)
     found = compare(theirs.draft.tree, draft.tree) if isinstance(theirs, Stored) else None
@@ -233,10 +238,26 @@ def difference(draft: Draft, path: Path) -> str:
     lines: list[str] = []
     if found is not None and not found.is_empty:
         lines += [*difference_lines(found), summary_of(found), ""]
-    for target, before, after in zip((path, design_path(path)), texts, mine, strict=True):
+    pairs = [*zip((path, design_path(path)), texts, mine, strict=True)]
+    with suppress(SaveFailed):
+        pairs += [
+            (target, (before or b"").decode(), after.decode())
+            for target, (before, after) in _described_beside(stored, draft, path, {}, force=True).items()
+        ]
+    for target, before, after in pairs:
         names = f"{target.name} on disk", f"{target.name} here"
         lines += difflib.unified_diff(before.splitlines(), after.splitlines(), *names, lineterm="")
     return "\n".join(lines)
+
+
+def are_described(path: Path, draft: Draft) -> bool:
+    """Whether the project file beside a tree file has the actions the draft has described."""
+    changes = {one.key: one for one in draft.described}
+    try:
+        data = _read(project_path(path))
+        return data is not None and with_actions(data, changes) == data
+    except (SaveFailed, ValueError):
+        return False
 
 
 def previous_path(path: Path) -> Path:
@@ -247,7 +268,8 @@ def previous_path(path: Path) -> Path:
 def previous(path: Path, draft: Draft, card_size: layout.CardSize = layout.usual_size) -> Draft | None:
     """The draft with the tree that the last save replaced, if there is one; nodes keep their places."""
     try:
-        return draft_of(document_bytes(previous_path(path)), design_bytes(draft), card_size)
+        before = draft_of(document_bytes(previous_path(path)), design_bytes(draft), card_size)
+        return replace(before, described=draft.described)
     except (OSError, DocumentRefused):
         return None
 
@@ -383,6 +405,30 @@ def _renamed_beside(here: Stored, draft: Draft) -> dict[Path, tuple[bytes, bytes
         if before is not None and (after := rename(before, tree_id, names)) != before:
             renamed[target] = before, after
     return renamed
+
+
+def _described_beside(
+    stored: Stored | None,
+    draft: Draft,
+    path: Path,
+    renamed: Mapping[Path, tuple[bytes | None, bytes]],
+    *,
+    force: bool,
+) -> dict[Path, tuple[bytes | None, bytes]]:
+    """What stands in the project file of a path where actions were described, and what shall stand there."""
+    changes = described_since(stored.draft, draft) if stored else {}
+    if stored is None or not changes:
+        return {}
+    target = project_path(path)
+    aside = next((one for one in renamed if one.resolve() == target.resolve()), target)
+    before, now = renamed.get(aside) or (held := _read(target), held)
+    try:
+        overruled = force or _mark(before) == stored.overruled.get(target, "")
+        if others_wrote(now, changes) and not overruled:
+            raise ChangedOutside(target)
+        return {aside: (before, with_actions(now, changes))}
+    except ValueError as error:
+        raise SaveFailed(target, f"it is no project file any more ({error})") from error
 
 
 def _broken_path(path: Path) -> Path:

@@ -21,6 +21,8 @@ LABELS: Final = {
     "maxContextTokens": "Context tokens",
     "onExceeded": "When the time is up",
 }
+_LETTERS: Final = frozenset({"http", "json", "llm", "url"})
+"""Words that are written in capitals."""
 _LENGTH: Final = 300
 _STEM: Final = re.compile(r".*[^\w]|.*_", re.DOTALL)
 
@@ -45,6 +47,7 @@ def label_of(member: str) -> str:
     if member in LABELS:
         return LABELS[member]
     words = "".join(f" {c.lower()}" if c.isupper() else c for c in member).replace("_", " ").strip()
+    words = " ".join(word.upper() if word in _LETTERS else word for word in words.split(" "))
     return words[:1].upper() + words[1:]
 
 

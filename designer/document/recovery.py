@@ -23,7 +23,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from designer.document import files, layout, locks
 from designer.document.document import Document
-from designer.document.draft import Draft, renamed_since
+from designer.document.draft import Described, Draft, described_since, renamed_since
 from designer.document.folders import private_folder
 from engine import DocumentRefused, write_tree
 
@@ -56,7 +56,7 @@ class Snapshot:
     """A document that was not saved: its draft, where it belongs, and what stood there when it was read.
 
     ``path`` is None for one that never had a file; ``marks`` are the hashes of tree and design, None where
-    there was no file. The draft's renamings are those since then.
+    there was no file. The draft's renamings and described actions are those since then.
     """
 
     draft: Draft = field(repr=False)
@@ -71,8 +71,10 @@ class Snapshot:
         marks: tuple[str | None, str | None] = (None, None)
         if path is not None and stored is not None:
             marks = (stored.marks[path], stored.marks[files.design_path(path)])
-        since = renamed_since(stored.draft, document.draft) if stored is not None else ()
-        return cls(replace(document.draft, renamings=since), path, marks, datetime.now(UTC))
+        saved, draft = stored.draft if stored is not None else document.draft, document.draft
+        described = tuple(described_since(saved, draft).values())
+        draft = replace(draft, renamings=renamed_since(saved, draft), described=described)
+        return cls(draft, path, marks, datetime.now(UTC))
 
     @property
     def name(self) -> str:
@@ -87,6 +89,7 @@ class Snapshot:
             "marks": self.marks,
             "at": self.at.isoformat(),
             "renamings": self.draft.renamings,
+            "described": [(one.key, one.before, one.after) for one in self.draft.described],
         }
         buffer = io.BytesIO()
         with ZipFile(buffer, "w") as archive:
@@ -108,7 +111,8 @@ class Snapshot:
             tree_mark, design_mark = about["marks"]
             at = datetime.fromisoformat(about["at"])
             renamings = tuple((str(old), str(new)) for old, new in about.get("renamings", ()))
-            draft = replace(files.draft_of(tree, design), renamings=renamings)
+            described = tuple(Described(str(key), *entries) for key, *entries in about.get("described", ()))
+            draft = replace(files.draft_of(tree, design), renamings=renamings, described=described)
             return cls(draft, path, (tree_mark, design_mark), at)
         except BadZipFile:
             raise SnapshotRefused("it is not whole") from None
@@ -125,7 +129,8 @@ class Snapshot:
         there = files.open_tree(self.path, card_size)
         if isinstance(there, files.Unreadable):
             # Undoing must not lead to a document that counts as saved while its file cannot be read.
-            return _unsaved(Document(self.draft, files.Stored(self.path, self.draft, marks=marks)))
+            stored = replace(self.draft, described=())
+            return _unsaved(Document(self.draft, files.Stored(self.path, stored, marks=marks)))
         # With the marks of then, a file that was changed since is noticed and not overwritten unasked.
         document = Document(there.draft, files.Stored(self.path, there.draft, there.problems, marks))
         document.edit("Recover", lambda _: self.draft)
@@ -134,7 +139,9 @@ class Snapshot:
     def is_saved(self) -> bool:
         """Whether the files hold just this."""
         there = files.open_tree(self.path) if self.path else None
-        return isinstance(there, files.Stored) and _written(there.draft) == _written(self.draft)
+        if not isinstance(there, files.Stored) or _written(there.draft) != _written(self.draft):
+            return False
+        return not self.draft.described or files.are_described(there.path, self.draft)
 
     def is_overtaken(self) -> bool:
         """Whether the files were changed after they were read for this document."""

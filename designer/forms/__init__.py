@@ -22,6 +22,7 @@ from designer.forms.fields import (
     spelled_json,
 )
 from designer.forms.form import Form
+from designer.forms.kinds import KindForm, NewAction, about_kind
 from designer.forms.models import ModelForm
 from designer.forms.tables import Column, Table, as_list
 from designer.forms.texts import Empty, Glyph, Note, Pages, kind_tone, plain, small_icon
@@ -38,9 +39,11 @@ __all__ = [
     "Form",
     "Glyph",
     "Key",
+    "KindForm",
     "Line",
     "Listing",
     "ModelForm",
+    "NewAction",
     "Note",
     "OwnUndo",
     "Pages",
@@ -48,6 +51,7 @@ __all__ = [
     "Refuse",
     "Table",
     "Text",
+    "about_kind",
     "as_json",
     "as_list",
     "as_object",

@@ -9,8 +9,9 @@ document has the value again it had before the visit: never half a word. A value
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from itertools import count
-from typing import Final, Protocol, TypeAlias, cast
+from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
 
 from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize, Qt, Signal, SignalInstance
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QTextCursor
@@ -59,6 +60,9 @@ class Entry(QObject):
     what would be refused is said while typing all the same when ``may`` tells. Escape takes back what the
     document has not got.
     """
+
+    said = Signal()
+    """What is wrong with it may be something else now."""
 
     def __init__(
         self,
@@ -120,7 +124,7 @@ class Entry(QObject):
         self._say()
 
     def _give(self, value: object) -> str:
-        if self._before is None and value in ("", ()):
+        if self._before is None and value in ("", (), {}):
             value = None
         if repr(value) == repr(self._shown):
             return ""
@@ -139,6 +143,7 @@ class Entry(QObject):
         self._say()
 
     def _say(self) -> None:
+        self.said.emit()
         self._note.say(self.refused or self._problems, "error" if self.refused else self._severity)
         invalid = bool(self.refused) or (bool(self._problems) and self._severity == "error")
         if bool(self._widget.property("invalid")) != invalid:
@@ -170,7 +175,10 @@ def is_visit(event: QFocusEvent) -> bool:
 
 
 class Field(QWidget):
-    """A label, an editor named ``field.MEMBER`` as an :class:`Entry`, and a line for what is wrong."""
+    """A label, an editor named ``field.MEMBER`` as an :class:`Entry`, and a line for what is wrong.
+
+    ``about`` stands under the editor and says what it is for.
+    """
 
     def __init__(
         self,
@@ -181,6 +189,7 @@ class Field(QWidget):
         *,
         eager: bool = True,
         may: Callable[[object], str | None] | None = None,
+        about: str = "",
     ) -> None:
         super().__init__()
         self.member, self.editor = member, editor
@@ -201,8 +210,17 @@ class Field(QWidget):
         layout.addLayout(head)
         layout.addWidget(editor)
         layout.addWidget(self.note)
+        if about:
+            editor.setAccessibleDescription(about)
+            layout.addWidget(plain(about, role="label", wrap=True))
         self._entry = Entry(member, editor, self.note, on_change, eager=eager, may=may)
+        self.said = self._entry.said
         self.set_value, self.set_problems = self._entry.set_value, self._entry.set_problems
+
+    @property
+    def refused(self) -> str:
+        """Why what stands in the editor was not given on."""
+        return self._entry.refused
 
     def focus(self) -> None:
         """Put the cursor here."""
@@ -268,6 +286,86 @@ def as_lines(text: str) -> object:
     return tuple(line for line in text.split("\n") if line)
 
 
+def as_entries(text: str) -> object:
+    """One entry a line, or a JSON list of them."""
+    found = _written(text, "[", list)
+    return as_lines(text) if found is None else tuple(found)
+
+
+def spelled_entries(value: object) -> str:
+    """Entries one a line, where they can be read again that way."""
+    text = spelled(value)
+    plain = value is None or as_entries(text) == tuple(cast("Sequence[object]", value))
+    return text if plain else spelled_json(value)
+
+
+def as_pairs(text: str) -> object:
+    """A name and what belongs to it on each line, with an equals sign between; or a JSON object of them."""
+    found = _written(text, "{", dict)
+    if found is not None:
+        return found
+    pairs: dict[str, object] = {}
+    for line in filter(None, text.split("\n")):
+        name, sign, value = line.partition("=")
+        if not sign or not name.strip():
+            raise ValueError("Write a name, an equals sign and what belongs to it on each line.")
+        if name.strip() in pairs:
+            raise ValueError(f"'{name.strip()}' is there twice.")
+        pairs[name.strip()] = value.strip()
+    return pairs
+
+
+def spelled_pairs(value: object) -> str:
+    """Names with what belongs to them, one a line, where they can be read again that way."""
+    pairs = cast("dict[str, object]", value or {})
+    text = "\n".join(f"{name} = {each}" for name, each in pairs.items())
+    try:
+        return text if as_pairs(text) == pairs else spelled_json(value)
+    except ValueError:
+        return spelled_json(value)
+
+
+class Null:
+    """JSON's null where it is a value; None is a member that is not there."""
+
+    def __repr__(self) -> str:
+        return "null"
+
+
+NULL: Final = Null()
+
+
+def as_scalar(text: str) -> object:
+    """A number, true, false or null where one is written, else the text; text in quotation marks is text."""
+    if not text.strip():
+        return None
+    try:
+        value = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        return text
+    return text if isinstance(value, list | dict) else NULL if value is None else value
+
+
+def spelled_scalar(value: object) -> str:
+    """A text as it is, where it would be read as one; every other value as JSON has it."""
+    if value is None or value is NULL:
+        return "" if value is None else "null"
+    bare = isinstance(value, str) and as_scalar(value) == value
+    return str(value) if bare else json.dumps(value, ensure_ascii=False)
+
+
+_Kind = TypeVar("_Kind", list[Any], dict[str, Any])
+
+
+def _written(text: str, sign: str, kind: type[_Kind]) -> _Kind | None:
+    """What a text that begins with this sign holds as JSON of this kind; None for every other text."""
+    if text.lstrip().startswith(sign):
+        with suppress(ValueError, RecursionError):
+            found = json.loads(text, parse_constant=_no_constant)
+            return found if isinstance(found, kind) else None
+    return None
+
+
 def spelled(value: object) -> str:
     """A value as it is typed."""
     if value is None:
@@ -287,9 +385,11 @@ class Line(QLineEdit):
 
     changed = Signal()
 
-    def __init__(self, parse: Parse = as_text, *, mono: bool = False) -> None:
+    def __init__(
+        self, parse: Parse = as_text, spell: Callable[[object], str] = spelled, *, mono: bool = False
+    ) -> None:
         super().__init__()
-        self._parse = parse
+        self._parse, self._spell = parse, spell
         self.setProperty("mono", mono)
         OwnUndo(self)
         self.textEdited.connect(lambda _: self.changed.emit())
@@ -298,7 +398,7 @@ class Line(QLineEdit):
         return self._parse(self.text())
 
     def show_value(self, value: object) -> None:
-        text = spelled(value)
+        text = self._spell(value)
         if text != self.text():
             at = self.cursorPosition()
             self.setText(text)

@@ -85,7 +85,7 @@ class Form(QWidget):
 
 
 def _editor(member: str, info: FieldInfo, keys: Sequence[str] | None, default: str | None) -> QWidget:
-    kind, optional = _kind(info.annotation)
+    kind, optional = core_of(info.annotation)
     if keys is not None:
         return Key(keys)
     if get_origin(kind) is Literal or kind is bool:
@@ -111,12 +111,12 @@ def _with_default(editor: Line | Text, default: str | None) -> QWidget:
     return editor
 
 
-def _kind(annotation: object) -> tuple[object, bool]:
+def core_of(annotation: object) -> tuple[object, bool]:
     """The type itself, without what pydantic hung on it, and whether it may be left out."""
     if get_origin(annotation) is Annotated:
-        return _kind(get_args(annotation)[0])
+        return core_of(get_args(annotation)[0])
     if get_origin(annotation) in {Union, types.UnionType}:
         kinds = [arg for arg in get_args(annotation) if arg is not type(None)]
         optional = len(kinds) < len(get_args(annotation))
-        return (_kind(kinds[0])[0] if len(kinds) == 1 else object), optional
+        return (core_of(kinds[0])[0] if len(kinds) == 1 else object), optional
     return annotation, False

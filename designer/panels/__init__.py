@@ -10,6 +10,7 @@ from typing import Final, Literal, TypeAlias
 
 from PySide6.QtWidgets import QWidget
 
+from designer.panels.agent_run import AgentRunPanel
 from designer.panels.breakpoints import BreakpointsPanel
 from designer.panels.cases import CasesPanel
 from designer.panels.history import HistoryPanel
@@ -55,5 +56,6 @@ PANELS: Final = (
     Panel("log", "Run log", "bottom", LogPanel),
     Panel("runs", "Runs", "bottom", RunsPanel),
     Panel("requests", "Requests", "bottom", RequestsPanel),
+    Panel("agent", "Agent", "bottom", AgentRunPanel),
     Panel("history", "History", "bottom", HistoryPanel),
 )

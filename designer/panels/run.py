@@ -9,6 +9,8 @@ from PySide6.QtGui import QKeySequence, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
+    QLineEdit,
+    QPlainTextEdit,
     QPushButton,
     QScrollArea,
     QSizePolicy,
@@ -16,15 +18,14 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from designer import dialogs
-from designer.answers import AT_LENGTH, Answers
+from designer.answers import AT_LENGTH, Answers, ask_to_trust
 from designer.document.names import asked_for, one_line, titles_of
 from designer.document.wording import ending
 from designer.forms import Current, Empty, Field, Pages, Quote, Text, plain
-from designer.running import LIVE, RunState, name_of, place_of
+from designer.running import LIVE, RunState, inside_words, name_of, place_of
 from designer.tasks import launch
 from designer.workbench import Untrusted, Workbench
-from engine import UNKNOWN, ClassifyNode, NodeId, Question, Tree
+from engine import UNKNOWN, ClassifyNode, Inquiry, NodeId, Question, Tree
 from engine.counting import counted
 
 WIDTH: Final = 260
@@ -64,6 +65,7 @@ class RunPanel(Pages):
         layout.addWidget(self._rest, 1)
         layout.addWidget(self._asking, 1)
         workbench.cases_changed.connect(lambda _: self._look_at_trust())
+        workbench.trust_changed.connect(self._look_at_trust)
         self._running.sources_changed.connect(lambda _: self._look_at_trust())
         self._current = Current(workbench, self)
         self._current.drafted.connect(lambda _: self._refresh())
@@ -79,9 +81,9 @@ class RunPanel(Pages):
         """What is there while no question waits."""
         self.trust = QPushButton("Trust this folder…")
         self.trust.setObjectName("button.trust")
-        self.trust.setToolTip("Use the Python code of this folder, and the model its project names")
+        self.trust.setToolTip("See what of this project waits for your trust")
         self.trust.setAutoDefault(False)
-        self.trust.clicked.connect(lambda: launch(self._ask_trust()))
+        self.trust.clicked.connect(self._ask_trust)
         self.source = Answers(self._workbench, AT_LENGTH, least=8)
         self.source.setObjectName("field.case")
         self.pinned = plain(role="label", wrap=True)
@@ -109,6 +111,11 @@ class RunPanel(Pages):
         self.question.setObjectName("run.question")
         self.question.setAccessibleName("Question")
         self.instead = plain(role="label", wrap=True)
+        self.reply = QLineEdit()
+        self.reply.setObjectName("run.reply")
+        self.reply.setAccessibleName("Your answer")
+        self.reply.setPlaceholderText("Your answer, then Enter")
+        self.reply.returnPressed.connect(lambda: self._running.answer(self.reply.text()))
         self._buttons = _Buttons()
         page = QWidget()
         column = QVBoxLayout(page)
@@ -116,6 +123,7 @@ class RunPanel(Pages):
         column.setSpacing(8)
         column.addWidget(self.question)
         column.addWidget(self.instead)
+        column.addWidget(self.reply)
         column.addWidget(self._buttons)
         column.addStretch(1)
         return page
@@ -175,11 +183,12 @@ class RunPanel(Pages):
                 waiting = running.waiting
                 words = f"Asking {waiting.model} at {where}: {waiting.seconds:.0f} s. Stop gives it up."
             case RunState.RUNNING:
-                words = f"Running: {where}."
+                words = f"Running: {where}{self._inside()}."
             case RunState.PAUSED:
-                words = f"Paused before {where}. {running.why or 'The clock stands still.'}"
+                how = "at" if running.inside else "before"
+                words = f"Paused {how} {where}{self._inside()}. {running.why or 'The clock stands still.'}"
             case RunState.ASKING:
-                words = f"Waiting for your answer at {where}."
+                words = f"Waiting for your answer at {where}{self._inside()}."
             case RunState.ENDED if trail.result is not None:
                 words = ending(trail.result)
                 role = "good" if trail.result.outcome == "Terminal" else "warn"
@@ -193,8 +202,15 @@ class RunPanel(Pages):
             self.state.setText(words)
             self.state.setProperty("role", role)
             self.state.style().polish(self.state)
-            # A dock asks only for the height of one line; the answers below would be cut off.
+            # A dock asks only for the height of one line; the answers below would be cut off. And a label is
+            # never less high than it had to be before.
+            self.state.setMinimumHeight(0)
             self.state.setMinimumHeight(self.state.heightForWidth(self.width()))
+
+    def _inside(self) -> str:
+        """Where the run is within the node, to be read after its name."""
+        words = inside_words(self._running.inside)
+        return f": {words}" if words else ""
 
     def _is_outdated(self) -> bool:
         """Whether a run goes on with a tree that was changed since it began."""
@@ -209,14 +225,14 @@ class RunPanel(Pages):
 
     def _follow(self) -> None:
         """What is shown of the run is another moment of it."""
-        if self._running.past or self._offered is not self._running.question:
+        if self._running.past or self._offered is not (self._running.question or self._running.inquiry):
             self._show_question()
         else:
             self._say()
 
     def _show_question(self) -> None:
         """Offer the answers of the question that waits, or of the moment of the past that is looked at."""
-        question, before = self._running.question, self._past_question()
+        question, inquiry, before = self._running.question, self._running.inquiry, self._past_question()
         ends = " The run that goes on ends then." if self._running.active else ""
         self.instead.setText(f"Answer something else to run again from here.{ends}")
         offered: object = (before.node, self._running.position) if before else self._waits_here()
@@ -228,6 +244,7 @@ class RunPanel(Pages):
         page, other = (self._rest, self._asking) if offered is None else (self._asking, self._rest)
         other.hide()
         self.instead.setVisible(before is not None)
+        self.reply.setVisible(inquiry is not None and offered is inquiry and not inquiry.choices)
         self._buttons.clear()
         if before is not None:
             self.question.show_value(before.task)
@@ -241,13 +258,30 @@ class RunPanel(Pages):
                 key = str(number) if number < 10 else ""
                 self._offer(answer, key, partial(self._running.answer, answer))
             self._offer(UNKNOWN, "0", partial(self._running.answer, None), quiet=True)
+        elif inquiry is not None and offered is not None:
+            self._offer_to_say(inquiry)
         self._say()
         page.show()
         self._ask_for_room()
+        if self.reply.isVisible() and not isinstance(self.window().focusWidget(), QLineEdit | QPlainTextEdit):
+            self.reply.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def _waits_here(self) -> Question | None:
-        """The question that waits, unless the past is looked at."""
-        return None if self._running.past else self._running.question
+    def _offer_to_say(self, inquiry: Inquiry) -> None:
+        """What an action asks: its choices, or a line to write in; and to give no answer, which fails it."""
+        self.question.show_value(inquiry.text)
+        self.reply.clear()
+        for number, choice in enumerate(inquiry.choices, 1):
+            self._offer(choice, str(number) if number < 10 else "", partial(self._running.answer, choice))
+        if not inquiry.choices:
+            self._offer("Answer", "", self.reply.returnPressed.emit)
+        self._offer(
+            "No answer", "0" if inquiry.choices else "", partial(self._running.answer, None), quiet=True
+        )
+
+    def _waits_here(self) -> Question | Inquiry | None:
+        """What is asked, unless the past is looked at."""
+        running = self._running
+        return None if running.past else running.question or running.inquiry
 
     def _past_question(self) -> "_Answered | None":
         """The question that was answered next, at a moment of the past."""
@@ -278,13 +312,9 @@ class RunPanel(Pages):
         button.clicked.connect(lambda _: give())
         self._buttons.add(button)
 
-    async def _ask_trust(self) -> None:
-        if self._untrusted is None:
-            return
-        folder, code, model = self._untrusted
-        if await dialogs.ask_trust(self.window(), folder, code=code, model=model):
-            self._workbench.trust(folder)
-            self._look_at_trust()
+    def _ask_trust(self) -> None:
+        if self._untrusted is not None:
+            launch(ask_to_trust(self.window(), self._workbench, self._untrusted))
 
 
 class _Answered(NamedTuple):

@@ -14,6 +14,7 @@ from designer.running.answering import (
 )
 from designer.running.controller import Prepare, RunController, RunState
 from designer.running.hits import Hit, fault_of_condition, fault_of_message
+from designer.running.inside import Level, inside_words
 from designer.running.models import (
     LiveModel,
     ModelChoice,
@@ -33,6 +34,7 @@ __all__ = [
     "LIVE",
     "Answering",
     "Hit",
+    "Level",
     "ListedRun",
     "LiveModel",
     "LogLine",
@@ -49,6 +51,7 @@ __all__ = [
     "choose_model",
     "fault_of_condition",
     "fault_of_message",
+    "inside_words",
     "may_answer",
     "name_of",
     "names_a_model",

@@ -16,6 +16,7 @@ from designer.document.draft import Draft, new_names
 from designer.document.names import titles_of
 from designer.running.answering import ASK, LIVE, WITHHELD, Answering, Source, may_answer
 from designer.running.hits import Hit, Hits
+from designer.running.inside import Inside, Level, inner_stops
 from designer.running.models import LiveModel, Waiting
 from designer.running.recording import Recording
 from designer.running.runs import ListedRun, LogLine
@@ -26,8 +27,11 @@ from engine import (
     DataItem,
     Event,
     Inputs,
+    Inquiry,
     NodeId,
+    Observer,
     PersonDecider,
+    Phase,
     Question,
     Run,
     RunStarted,
@@ -61,20 +65,27 @@ Prepare: TypeAlias = Callable[[Document, Case], tuple[Session, Inputs]]
 A :class:`LiveModel` is closed when the run is over.
 """
 
-_Goal: TypeAlias = Callable[[Tree, NodeId], bool]
-"""Whether a run pauses before this node."""
+_Goal: TypeAlias = Callable[[Tree, NodeId, int], bool]
+"""Whether a run pauses before this node, of a tree that so many others wait for."""
+
+_INSIDE: Final[tuple[Phase, ...]] = ("inside", "beforeTool", "afterTool")
+"""Where a run stops within the actions it waits for."""
 
 
-def _at_the_end(_tree: Tree, _node: NodeId) -> bool:
+def _at_the_end(_tree: Tree, _node: NodeId, _depth: int) -> bool:
     return False
 
 
-def _at_once(_tree: Tree, _node: NodeId) -> bool:
+def _at_once(_tree: Tree, _node: NodeId, _depth: int) -> bool:
     return True
 
 
-def _at_a_question(tree: Tree, node: NodeId) -> bool:
-    return isinstance(tree.nodes.get(node), ClassifyNode)
+def _no_deeper(than: int) -> _Goal:
+    return lambda _tree, _node, depth: depth <= than
+
+
+def _at_a_question(no_deeper: int) -> _Goal:
+    return lambda tree, node, depth: depth <= no_deeper and isinstance(tree.nodes.get(node), ClassifyNode)
 
 
 class RunController(QObject):
@@ -92,7 +103,8 @@ class RunController(QObject):
     state_changed = Signal(object)
     """The :class:`RunState`."""
     asked = Signal(object)
-    """The :class:`engine.Question` while a person must decide, None when that is over."""
+    """The :class:`engine.Question` while a person must decide, or the :class:`engine.Inquiry` of an action
+    that asks; None when that is over."""
     runs_changed = Signal()
     """Another run is shown, or the list of runs is another."""
     sources_changed = Signal(object)
@@ -112,6 +124,8 @@ class RunController(QObject):
         self._erasure_key = erasure_key
         self.state = RunState.IDLE
         self.question: Question | None = None
+        self.inquiry: Inquiry | None = None
+        """What an action asks the person, while it waits."""
         self.case: Case | None = None
         self.following = False
         """Whether the view shall go where the run goes."""
@@ -128,6 +142,7 @@ class RunController(QObject):
         self._run: Run | None = None
         self._model: LiveModel | None = None
         self._standing: Stop | None = None
+        self._within = Inside()
         self._driving: asyncio.Task[None] | None = None
         self._waiting: asyncio.Task[None] | None = None
         self._go_on = asyncio.Event()
@@ -216,6 +231,17 @@ class RunController(QObject):
         return self._standing.node if self._standing else self._recording.latest.current
 
     @property
+    def inside(self) -> tuple[Level, ...]:
+        """Where the run is within that node, if its action runs trees or agents; never in the past."""
+        if self.past or not self.active:
+            return ()
+        trails = self._within.trails
+        if self.state is RunState.PAUSED:
+            stops = enumerate(inner_stops(self._standing))
+            return tuple(Level(trails[i] if i < len(trails) else Trail(), s.node, s.phase) for i, s in stops)
+        return tuple(Level(trail, trail.current) for trail in trails if trail.current is not None)
+
+    @property
     def transcript_path(self) -> Path | None:
         """The transcript of the last run, once it is written."""
         report = self._run.transcript if self._run else None
@@ -249,23 +275,34 @@ class RunController(QObject):
             self._start(document, _at_the_end)
 
     def step(self, document: Document) -> None:
-        """Start paused at the first node, or execute the node the run stands at and pause again."""
+        """Start paused at the first node, or execute the node the run stands at and pause again.
+
+        What that node's action runs is gone through without a pause.
+        """
+        self._go(_no_deeper(len(self.inside)), document)
+
+    def step_into(self, document: Document) -> None:
+        """As :meth:`step`, but pause inside the node where its action runs a tree or an agent."""
         self._go(_at_once, document)
+
+    def step_out(self) -> None:
+        """Go on to the end of the tree or agent the run stands in, and pause where it is waited for."""
+        self._go(_no_deeper(len(self.inside) - 1))
 
     def step_to_question(self, document: Document) -> None:
         """Start, or go on, and pause before the next classify node."""
-        self._go(_at_a_question, document)
+        self._go(_at_a_question(len(self.inside)), document)
 
     def run_to(self, document: Document, node: NodeId) -> None:
         """Start, or go on, and pause before the next visit of this node."""
-        self._go(lambda _tree, at: at == node, document)
+        self._go(lambda _tree, at, depth: not depth and at == node, document)
 
     def resume(self) -> None:
         """Go on without pausing, but at breakpoints."""
         self._go(_at_the_end)
 
     def pause(self) -> None:
-        """Pause before the next node."""
+        """Pause before the next node, also of a tree inside."""
         self._goal = _at_once
 
     def cancel(self) -> None:
@@ -299,10 +336,13 @@ class RunController(QObject):
         return None
 
     def answer(self, text: str | None) -> None:
-        """The person's answer; None or ``unknown`` when none of the allowed ones fits."""
+        """The person's answer; None or ``unknown`` when none of the allowed ones fits.
+
+        To what an action asks any text is an answer, and None is none.
+        """
         if self._given is not None and not self._given.done():
             self.live()
-            self._given.set_result(None if text == UNKNOWN else text)
+            self._given.set_result(None if text == UNKNOWN and self.inquiry is None else text)
 
     async def ended(self) -> None:
         """Wait until no run is active."""
@@ -508,12 +548,14 @@ class RunController(QObject):
                 inputs, parameters=start.parameters, properties=start.properties, data=start.data
             )
         told, person = partial(self._note_stale, run), PersonDecider(self._ask)
+        session = replace(session, person=self._inquire)
         session, inputs = run.answering.prepared(session, inputs, tree, person, plan=run.plan, told=told)
         inputs = replace(inputs, erasure_key=self._erasure_key(run.document, inputs.parameters))
         self._list(run)
         self.shown, self._position, self._standing, self.hit = run, None, None, None
-        self._goal = goal
-        self._run = session.start(tree, inputs, observers=[partial(self._observe, run)])
+        self._goal, self._within = goal, Inside()
+        observers: tuple[Observer, ...] = (self._within.hear, partial(self._observe, run))
+        self._run = session.start(tree, inputs, observers=observers, stops_inside=_INSIDE)
         self.runs_changed.emit()
         self._set_state(RunState.RUNNING)
         self._driving = launch(self._drive(self._run, run, self._model))
@@ -577,7 +619,7 @@ class RunController(QObject):
             if node is None or tree is None:
                 continue
             hit = _pausing(hits.at(node, recording.trail(position), marks))
-            if position > since and (hit or goal(tree, node)):
+            if position > since and (hit or goal(tree, node, 0)):
                 self.go_to(position)
                 # The question that waits there has been reached before.
                 self.hit = None if self.state is RunState.ASKING and not self.past else hit
@@ -590,12 +632,15 @@ class RunController(QObject):
         try:
             async for stop in run:
                 self._standing, trail = stop, recording.latest
+                if stop.inner is not None:
+                    await (self._wait(None) if self._goal(*self._place(stop)) else asyncio.sleep(0))
+                    continue
                 found = hits.at(stop.node, trail, self._breakpoints_of(listed.document))
                 listed.lines.extend(
                     LogLine(len(recording), stop.node, hit.line) for hit in found if hit.line is not None
                 )
                 hit = _pausing(found)
-                if hit or self._goal(trail.tree or Tree(), stop.node):
+                if hit or self._goal(trail.tree or Tree(), stop.node, 0):
                     await self._wait(hit)
                 else:
                     await asyncio.sleep(0)  # a long run must not keep the window from painting
@@ -615,6 +660,12 @@ class RunController(QObject):
         self._set_state(RunState.PAUSED)
         await self._go_on.wait()
 
+    def _place(self, stop: Stop) -> tuple[Tree, NodeId, int]:
+        """The tree and the node of the innermost stop within this one, and how many runs wait for it."""
+        stops, trails = [*inner_stops(stop)], self._within.trails
+        tree = trails[len(stops) - 1].tree if len(stops) <= len(trails) else None
+        return tree or Tree(), stops[-1].node, len(stops)
+
     def _breakpoints_of(self, document: Document) -> tuple[Breakpoint, ...]:
         # A run asks before each node, and reading them takes the longer the larger a tree is.
         if self._breakpoints is None or self._breakpoints[0] is not document.draft:
@@ -622,14 +673,21 @@ class RunController(QObject):
         return self._breakpoints[1]
 
     async def _ask(self, question: Question) -> str | None:
-        self._given = asyncio.get_running_loop().create_future()
         self.question = question
+        return await self._put(question)
+
+    async def _inquire(self, inquiry: Inquiry) -> str | None:
+        self.inquiry = inquiry
+        return await self._put(inquiry)
+
+    async def _put(self, asked: Question | Inquiry) -> str | None:
+        self._given = asyncio.get_running_loop().create_future()
         self._set_state(RunState.ASKING)
-        self.asked.emit(question)
+        self.asked.emit(asked)
         try:
             return await self._given
         finally:
-            self.question = self._given = None
+            self.question = self.inquiry = self._given = None
             self.asked.emit(None)
             self._set_state(RunState.RUNNING)
 

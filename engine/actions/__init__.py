@@ -13,13 +13,20 @@ from engine.predicates import standard_catalog
 from engine.project import FILE_NAME, Project
 
 
-def catalog_of(project: Project, folder: Path, *, trusted: bool) -> Catalog:
+def catalog_of(project: Project, folder: Path, *, trusted: bool, coded: Catalog | None = None) -> Catalog:
     """The standard catalog with what a project adds to it.
 
     Keys declared as external and the actions of the project file always count. The project's own Python files
     are run only when the folder is ``trusted``; ``ProjectError`` when one of them lies outside the folder,
-    fails, or offers a key that the project file has, too.
+    fails, or offers a key that the project file has, too. They are not run where ``coded`` is what
+    :func:`coded_catalog_of` made of them: then the actions of the project file are added to that.
     """
+    catalog = coded_catalog_of(project, folder, trusted=trusted) if coded is None else coded
+    return _with_actions(catalog, project, folder, trusted=trusted) if project.actions else catalog
+
+
+def coded_catalog_of(project: Project, folder: Path, *, trusted: bool) -> Catalog:
+    """As :func:`catalog_of`, without the actions of the project file."""
     external = {key: action.llm_calls for key, action in project.external.actions.items()}
     catalog = standard_catalog().with_external(external, project.external.predicates)
     for index, name in enumerate(project.catalog if trusted else ()):
@@ -28,7 +35,7 @@ def catalog_of(project: Project, folder: Path, *, trusted: bool) -> Catalog:
         except CatalogError as error:
             problem = project.error("catalog-invalid", str(error), "catalog", index)
             raise ProjectError(folder / FILE_NAME, [problem]) from error
-    return _with_actions(catalog, project, folder, trusted=trusted) if project.actions else catalog
+    return catalog
 
 
 def troubles_of(project: Project, catalog: Catalog) -> Iterator[Problem]:

@@ -1,7 +1,8 @@
 """What happens in a run of an agent, as frozen events.
 
 Observers of the run and the agent's publisher are given each of them at once, in one order. A call that is
-answered from a cache is no use of a tool: it shows in :class:`Progressed` alone.
+answered from a cache is no use of a tool: it shows in :class:`Progressed` alone. Within a tree's run they are
+written to its log and read again.
 """
 
 from dataclasses import dataclass, field
@@ -9,23 +10,35 @@ from typing import Literal
 
 from engine.agent.definition import AgentRequest, AgentResult, Validation
 from engine.events import Event
+from engine.events.codec import also_known
 from engine.llm import Completion
 from engine.tools import ToolInvocation, ToolResult
 
 
 @dataclass(frozen=True, slots=True)
 class AgentRunStarted(Event):
-    """First event of every run."""
+    """First event of every run, with what bounds it: turns in each of its rounds, LLM calls and seconds."""
 
     agent: str
     request: AgentRequest
+    max_turns: int | None = None
+    max_rounds: int | None = None
+    max_llm_calls: int | None = None
+    deadline: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Progressed(Event):
-    """A line for people about what is being done."""
+    """A line for people about what is being done.
+
+    ``call`` is the call of a tool it is about: first that it is worked on, then what came of it. Where no
+    tool was used for it, ``result`` is what the model is told all the same, from a cache if it is ``cached``.
+    """
 
     line: str = field(repr=False)
+    call: str | None = None
+    result: ToolResult | None = None
+    cached: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,3 +170,23 @@ class AgentRunCompleted(Event):
 
     result: AgentResult
     seconds: float
+
+
+also_known(
+    AgentRunStarted,
+    Progressed,
+    PolicyBlocked,
+    TurnStarted,
+    LlmCalled,
+    LlmCallCompleted,
+    Failure,
+    ModelSwitched,
+    ModelChunk,
+    ToolStarted,
+    ToolCompleted,
+    GateRejected,
+    ValidationCompleted,
+    TransformationCompleted,
+    AgentCancelled,
+    AgentRunCompleted,
+)

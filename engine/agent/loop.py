@@ -98,8 +98,9 @@ class Round:
 
     async def _used(self, tool: Tool, call: ToolCall, turn: int) -> str:
         run, name = self._run, tool.definition.name
+        used = run.tool_calls
         invocation = ToolInvocation(name, arguments_of(call.arguments))
-        run.report(progress.decision(run.model, name, invocation.arguments))
+        run.report(progress.decision(run.model, name, invocation.arguments), call)
         executor = run.agent.executor
         result: ToolResult | None = None
         if isinstance(executor, CacheAwareToolExecutor):
@@ -107,7 +108,8 @@ class Round:
         cached = result is not None
         if result is None:
             result = await self._invoked(tool, invocation, turn)
-        run.report(progress.came_back(name, result, cached=cached))
+        line = progress.came_back(name, result, cached=cached)
+        run.report(line, call, None if run.tool_calls > used else result, cached=cached)
         status = ("CachedFailure" if cached else "Failed") if result.error is not None else None
         run.transcript.answer(
             name, call.id, status or ("Cached" if cached else "Succeeded"), result.output, result.error

@@ -66,7 +66,18 @@ class AgentRun(Pulled[AgentResult]):
         run = self._run
         parameters = run.request.parameters
         run.transcript.begin(run.id, run.agent.clock.now(), parameters)
-        run.tell(AgentRunStarted(*run.stamp, run.context.agent_name, run.request))
+        limits, settings = run.meter.limits, run.settings
+        run.tell(
+            AgentRunStarted(
+                *run.stamp,
+                run.context.agent_name,
+                run.request,
+                settings.max_turns,
+                settings.max_quality_retries + 1 if run.agent.gates else 1,
+                limits.llm_calls,
+                limits.elapsed,
+            )
+        )
         try:
             run.check()
             run.choose_models()

@@ -25,11 +25,11 @@ from engine.budget import Limits, Meter
 from engine.errors import LlmError
 from engine.events import Event, Observer
 from engine.events.journal import give, observers_of
-from engine.llm import Completion, LlmClient, Message, Request
+from engine.llm import Completion, LlmClient, Message, Request, ToolCall
 from engine.llm.deadline import TimedClient
 from engine.llm.failover import Failover, ModelChain, Pipeline, completed
 from engine.llm.failures import caller_is_cancelled, is_transient
-from engine.tools import Tool, ToolDefinition
+from engine.tools import Tool, ToolDefinition, ToolResult
 from engine.transcript import AgentTranscript, TranscriptOptions
 
 
@@ -116,10 +116,17 @@ class Running(Pace):
         """Tell one more from now on."""
         self._observers = (*self._observers, observer)
 
-    def report(self, line: str) -> None:
-        """A step of the run, shown as it is taken."""
+    def report(
+        self,
+        line: str,
+        call: ToolCall | None = None,
+        result: ToolResult | None = None,
+        *,
+        cached: bool = False,
+    ) -> None:
+        """A step of the run, shown as it is taken; see :class:`Progressed`."""
         self.steps.append(line)
-        self.tell(Progressed(*self.stamp, line))
+        self.tell(Progressed(*self.stamp, line, None if call is None else call.id, result, cached))
 
     def said(self, text: str, *, is_final: bool = False) -> None:
         """A piece of what the model says."""

@@ -274,5 +274,12 @@ class SubRunEvent(Event):
     event: Event
 
 
+@dataclass(frozen=True, slots=True)
+class ForeignEvent(Event):
+    """Something a run of a kind that is not known here tells, with its record as it is written."""
+
+    record: Mapping[str, Json] = field(repr=False)
+
+
 Observer: TypeAlias = Callable[[Event], None]
 """Gets every event at once. It cannot delay or break the run: its first failure ends its service."""

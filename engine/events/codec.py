@@ -6,14 +6,14 @@ What other runtimes record too has their names: ``DecisionNodeVisited``, ``Decis
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import datetime
 from functools import cache
 from types import NoneType
 from typing import Final, Literal, cast, get_args, get_origin, get_type_hints
 
-from engine.budget import Limits, Usage
-from engine.data import DataItem, DataSummary
+from engine.data import DataSummary
 from engine.deciders import Attempt
 from engine.events import (
     ActionCompleted,
@@ -22,6 +22,7 @@ from engine.events import (
     Classification,
     ClassificationCompleted,
     Event,
+    ForeignEvent,
     NodeStarted,
     NodeVisited,
     RunEnded,
@@ -31,7 +32,6 @@ from engine.events import (
     Visit,
     plain,
 )
-from engine.llm import Message
 from engine.tree import Json, Tree
 from engine.treefile import write_tree
 
@@ -49,6 +49,16 @@ EVENT_TYPES: Final[Mapping[str, type[Event]]] = {
 """The kinds of events by the name their records have."""
 
 _TYPE_NAMES: Final = {kind: name for name, kind in EVENT_TYPES.items()}
+
+_ALSO_KNOWN: Final[dict[str, type[Event]]] = {}
+
+
+def also_known(*kinds: type[Event]) -> None:
+    """Have events that runs of other kinds tell written whole and read again, by the names of their classes.
+
+    Within a record that may be kept they are only named.
+    """
+    _ALSO_KNOWN.update({kind.__name__: kind for kind in kinds})
 
 
 def event_type(event: Event) -> str:
@@ -139,10 +149,14 @@ def _members(part: object, *, whole: bool) -> dict[str, Json]:
     return members
 
 
-def _named(event: Event) -> dict[str, Json]:
-    """The record of what a run of another kind told: its name and no more."""
+def _foreign(event: Event, *, whole: bool) -> dict[str, Json]:
+    """The record of what a run of another kind told: where it is not wanted whole, its name and no more."""
+    read = event.record if isinstance(event, ForeignEvent) else {}
+    name = read.get("eventType") if read else type(event).__name__
+    if whole and type(event) is _ALSO_KNOWN.get(str(name)):
+        return {"eventType": name, **_members(event, whole=True)}
     bare = Event(event.execution_id, event.at, trace_id=event.trace_id, correlation_id=event.correlation_id)
-    return {"eventType": type(event).__name__, **_members(bare, whole=False)}
+    return {**(read if whole else {}), "eventType": name, **_members(bare, whole=False)}
 
 
 def _written(value: object, *, whole: bool) -> Json:
@@ -156,8 +170,9 @@ def _written(value: object, *, whole: bool) -> Json:
         case tuple() | list():
             return [_written(item, whole=whole) for item in value]
         case Event():
-            return json_of(value, whole=whole) if type(value) in _TYPE_NAMES else _named(value)
-        case Visit() | Classification() | DataItem() | Message() | Limits() | Usage():
+            kept = type(value) in _TYPE_NAMES
+            return json_of(value, whole=whole) if kept else _foreign(value, whole=whole)
+        case _ if is_dataclass(value):
             return _members(value, whole=whole)
         case _:
             return plain(value)
@@ -204,13 +219,21 @@ def _read(hint: object, value: Json, name: str) -> object:
         case dict() if origin is Mapping:
             return {key: _read(parts[1], member, name) for key, member in value.items()}
         case dict() if hint is Event:
-            return _part(EVENT_TYPES.get(str(value.get("eventType")), Event), value)
+            told = str(value.get("eventType"))
+            return _part(EVENT_TYPES[told], value) if told in EVENT_TYPES else _foreign_of(told, value)
         case dict() if isinstance(hint, type) and is_dataclass(hint):
             return _part(hint, value)
     try:
         return _single(hint, value)
     except ValueError:
         raise ValueError(f"'{name}' does not fit.") from None
+
+
+def _foreign_of(told: str, record: Mapping[str, Json]) -> object:
+    """What a run of another kind told; as it is written where that is not known, or no more than a name."""
+    with suppress(ValueError, KeyError):
+        return _part(_ALSO_KNOWN[told], record)
+    return _part(ForeignEvent, {**record, "record": dict(record)})
 
 
 def _single(hint: object, value: Json) -> object:
@@ -221,6 +244,10 @@ def _single(hint: object, value: Json) -> object:
             return float(value)
         case dict() if hint is Tree:
             return Tree.model_validate(value, by_alias=True, by_name=False)
-    if hint is object or type(value) is hint or (get_origin(hint) is Literal and value in get_args(hint)):
+    if (
+        hint in (object, Json)
+        or type(value) is hint
+        or (get_origin(hint) is Literal and value in get_args(hint))
+    ):
         return value
     raise ValueError(hint)

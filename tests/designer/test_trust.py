@@ -116,3 +116,30 @@ def test_no_picture_of_a_tree_executes_what_is_not_trusted(qapp: object, tmp_pat
         CliRunner().invoke(app, ["export", str(path), str(tmp_path / f"out.{form}")], catch_exceptions=False)
         assert (tmp_path / f"out.{form}").exists()
     assert not (tmp_path / "EXECUTED").exists()
+
+
+def test_trust_that_is_taken_back_holds_at_once(bench: Workbench, tmp_path: Path):
+    document = opened(bench, project(tmp_path, note=NOTE))
+    bench.trust(tmp_path)
+    told: list[object] = []
+    bench.trust_changed.connect(lambda: told.append(None))
+    bench.distrust(tmp_path)
+    assert document.catalog.actions.keys() == {"note"}
+    assert bench.untrusted(document) == (tmp_path, True, "", ())
+    assert (bench.settings.trusted_folders, bench.settings.declined_folders) == ((), (tmp_path,))
+    assert told
+    bench.trust(tmp_path)
+    assert document.catalog.actions.keys() == {"note", "ours"}
+
+
+def test_python_of_a_trusted_folder_is_run_once_however_often_actions_are_edited(
+    bench: Workbench, tmp_path: Path
+):
+    document = opened(bench, project(tmp_path, note=NOTE))
+    bench.trust(tmp_path)
+    (tmp_path / "EXECUTED").unlink()
+    bench.describe_action(document, "note", {"kind": "sleep", "parameters": {"seconds": 1}})
+    bench.save(document)
+    document.undo()
+    assert document.catalog.actions.keys() == {"note", "ours"}
+    assert not (tmp_path / "EXECUTED").exists()

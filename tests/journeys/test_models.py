@@ -326,7 +326,7 @@ def test_a_folder_nobody_trusts_has_nothing_sent_anywhere(travel, sample, monkey
             assert any("It is not asked before you trust the folder." in text for text in texts)
             await person.press("button.trust")
             await until(lambda: asked)
-            assert asked == [{"code": False, "model": f"small at {tripwire.url}"}]
+            assert asked == [{"code": False, "model": f"small at {tripwire.url}", "outside": ()}]
             person.running.choose_otherwise(person.document, LIVE)
             await choose(person, "Case supported")
             person.running.choose_case(None)

@@ -39,6 +39,7 @@ from designer.forms import (
     plain,
     spelled_json,
 )
+from designer.panels.inspector.action_form import ActionForm
 from designer.panels.inspector.branches import FIELDS, Branches
 from designer.panels.inspector.sources import InRuns
 from engine import NODE_TYPES, AnyNode, Catalog, ClassifyNode, ConditionNode, NodeId, Problem, placeholders
@@ -63,6 +64,11 @@ class NodeTab(Pages):
         current.drafted.connect(lambda _: self._refresh())
         current.selected.connect(lambda _: self._refresh())
         current.checked.connect(lambda _: self._show_problems())
+        current.workbench.catalog_changed.connect(self._follow_catalog)
+
+    def _follow_catalog(self, document: object) -> None:
+        if document is self._current.document:
+            self._refresh()
 
     def lock(self, *, on: bool) -> None:
         """Let no field of a node be edited."""
@@ -132,6 +138,7 @@ class _NodePage(QWidget):
         self._id = Field("id", "Id", Line(mono=True), self._rename, eager=False, may=self._may_rename)
         self._parameters = _Parameters(self._set_parameter, self._set_field)
         self._branches = Branches(lambda: self._current.document)
+        self._action = ActionForm(current)
         self._runs = InRuns(current, self.kind)
         self._start = QPushButton("Start the run here")
         self._start.setObjectName("button.start")
@@ -158,12 +165,13 @@ class _NodePage(QWidget):
         layout.addLayout(head)
         layout.addWidget(self._note)
         layout.addWidget(self._form)
+        layout.addWidget(self._action)
         layout.addWidget(self._runs)
         layout.addStretch(1)
 
     def lock(self, *, on: bool) -> None:
         """Let no field be edited; where answers come from is no edit."""
-        for part in (self._form, self._start):
+        for part in (self._form, self._action, self._start):
             part.setEnabled(not on)
 
     @property
@@ -199,6 +207,7 @@ class _NodePage(QWidget):
             model = predicate.parameter_model if predicate else None
             self._parameters.show_values(model, node.predicate_parameters or {}, anew=anew)
         self._branches.show_node(node_id, anew=anew)
+        self._action.show_node(node_id, anew=anew)
         self._runs.show_node(node_id, anew=anew)
 
     def set_problems(self, problems: Iterable[Problem]) -> None:
