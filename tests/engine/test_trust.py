@@ -88,6 +88,9 @@ COMMANDS: list[Callable[[Path], list[object]]] = [
     lambda file: ["paths", file, "--out", file.with_name("new.jsonl")],
     lambda file: ["export", file],
     lambda file: ["export", file, "--format", "html"],
+    lambda file: ["check", file, "--fix"],
+    lambda file: ["diff", file, file],
+    lambda file: ["agents", "trace", file],
 ]
 
 
