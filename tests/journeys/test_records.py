@@ -52,7 +52,7 @@ async def opened(person: Driver, count: int) -> RecordsPanel:
     await person.show("records")
     panel = person.window.panels["records"]
     assert isinstance(panel, RecordsPanel)
-    await until(lambda: panel.counted.text().startswith(f"{count:,} record"), ticks=6000)
+    await until(lambda: panel.counted.text().startswith(f"{count:,} record"), ticks=24_000)
     return panel
 
 
